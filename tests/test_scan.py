@@ -12,6 +12,7 @@ from helpers import CATS, GOOD, SEAS, lines, write_benchmark
 from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark, scan, score_file
 from pfgen_rs.runs import outputs
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.inputs import Responses
 
 
 @pytest.fixture
@@ -71,13 +72,13 @@ def test_scores_that_nobody_asks_for_are_not_computed(
     benchmark: Benchmark, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    real = batch.score_batch_columns
+    real = batch.score_responses
 
-    def counted(bench: Benchmark, questions: pl.Series, *rest: object, **more: object) -> object:
-        seen.append(len(questions))
-        return real(bench, questions, *rest, **more)  # type: ignore[arg-type]
+    def counted(bench: Benchmark, found: Responses, **more: object) -> object:
+        seen.append(len(found.questions))
+        return real(bench, found, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batch, "score_batch_columns", counted)
+    monkeypatch.setattr(batch, "score_responses", counted)
     lazy = scan(files, benchmark)
     lazy.select("answer").filter(pl.col("answer") != "").collect()
     assert sum(seen) == 0

@@ -6,11 +6,11 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.io.cleaning import Clean, Think
 from pfgen_rs.io.reading import with_runs
 from pfgen_rs.io.run_files import Paths, expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
@@ -22,7 +22,7 @@ from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 from pfgen_rs.runs import in_memory, streaming
-from pfgen_rs.runs.outputs import unclean_note, worthless_note
+from pfgen_rs.runs.outputs import reasoning_note, unclean_note, worthless_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
 from pfgen_rs.scoring import batch, explain
@@ -61,8 +61,10 @@ class Benchmark(QuestionSet):
         data: Table | QuestionColumn,
         answers: AnswerColumn | None = None,
         *,
-        question_field: str = "question",
-        answer_field: str = "answer",
+        question_field: str | None = None,
+        answer_field: str | None = None,
+        layout: str | None = None,
+        think: Think | None = None,
         clean: Clean = False,
         threads: int | None = None,
         chunk_size: int = batch.CHUNK,
@@ -71,9 +73,10 @@ class Benchmark(QuestionSet):
 
         `data`: a table with the columns `question` (text or id) and `answer`: a polars DataFrame or
         LazyFrame, anything with Arrow's PyCapsule interface (pyarrow, pandas, DuckDB), or a mapping of
-        columns; a Hugging Face Dataset; or a list of dicts. `question_field` and `answer_field` name other
-        columns or keys. Or pass two columns, the questions as `data` and the answers as `answers`: lists,
-        Arrow columns or numpy arrays. An answer is a text or, if the unit is `token`, a list of ids.
+        columns; a Hugging Face Dataset; or a list of dicts. Other names and layouts are recognised as in
+        files (see `score_file`), or chosen with `question_field`, `answer_field` and `layout`. Or pass two
+        columns, the questions as `data` and the answers as `answers`: lists, Arrow columns or numpy arrays.
+        An answer is a text or, if the unit is `token`, a list of ids.
 
         `clean`: score answers as pfgen-bench stores them, as for `score_file`; `True` is `completion`.
 
@@ -88,9 +91,14 @@ class Benchmark(QuestionSet):
             self,
             data,
             answers,
-            question_field=question_field,
-            answer_field=answer_field,
-            clean=clean,
+            Options(
+                question_field,
+                answer_field,
+                layout=layout,
+                think=think,
+                clean=clean,
+                tokens=self.settings.unit == "token",
+            ),
             threads=threads,
             chunk_size=chunk_size,
         )
@@ -100,8 +108,10 @@ class Benchmark(QuestionSet):
         data: Table | QuestionColumn,
         answers: AnswerColumn | None = None,
         *,
-        question_field: str = "question",
-        answer_field: str = "answer",
+        question_field: str | None = None,
+        answer_field: str | None = None,
+        layout: str | None = None,
+        think: Think | None = None,
         clean: Clean = False,
         threads: int | None = None,
     ) -> Result:
@@ -115,9 +125,14 @@ class Benchmark(QuestionSet):
             self,
             data,
             answers,
-            question_field=question_field,
-            answer_field=answer_field,
-            clean=clean,
+            Options(
+                question_field,
+                answer_field,
+                layout=layout,
+                think=think,
+                clean=clean,
+                tokens=self.settings.unit == "token",
+            ),
             threads=threads,
         )
 
@@ -142,8 +157,11 @@ def score_file(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Chosen = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
+    question_field: str | None = None,
+    answer_field: str | None = None,
+    layout: str | None = None,
+    requests: str | os.PathLike[str] | None = None,
+    think: Think | None = None,
     skip_bad_lines: bool = False,
     strict: bool = False,
     replace_invalid: bool = False,
@@ -157,6 +175,15 @@ def score_file(
     Parquet or Arrow IPC; a run's folder (its `trials.jsonl[.xz]`); or `-` for standard input. What
     `score_batch` takes (a DataFrame, a list of dicts) is scored as by `Benchmark.evaluate`. `score_runs`
     takes several paths.
+
+    Other layouts are recognised by their keys: prompt/response, instruction/output and the like, chats
+    (`messages`, `conversations`), samples of lm-evaluation-harness, logs of inspect_ai, outputs of the batch
+    APIs of OpenAI (and vLLM) and Anthropic, and Hugging Face datasets on disk; `result.read_as` says what
+    was found. `layout` chooses one by its name, `question_field` and `answer_field` fields, also nested ones
+    (`choices.0.message.content`). A prompt that is not a question may contain one: the last known one counts.
+    Batches are joined by `custom_id` with their `requests`, which are found beside the file. What could be
+    read in several ways raises `InputError`. `think`: whether reasoning (`<think>`) is to `"keep"` or
+    `"strip"`; by default it stays in pfgen-bench's own files alone.
 
     `path` may also be a URL: of object storage (`s3://`, `gs://`, `az://`), of a dataset on the Hugging Face
     hub (`hf://datasets/USER/NAME/PATH`), or of a web server (`https://`). Credentials are those of the
@@ -182,21 +209,23 @@ def score_file(
     with file and line is logged and is the result's `cut_short`, or raised as `InputError` if `strict`.
     """
     benchmark = resolve(benchmark, settings)
-    fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
-    paths = as_paths(path)
-    if paths is None:
-        result = benchmark.evaluate(cast("Table", path), **fields, clean=clean, threads=threads)
-        log_notes(result)
-        return result
-    tokens = benchmark.settings.unit == "token"
     options = Options(
-        **fields,
-        skip_bad_lines=skip_bad_lines,
-        tokens=tokens,
+        question_field,
+        answer_field,
+        skip_bad_lines,
+        layout=layout,
+        requests=None if requests is None else os.fspath(requests),
+        think=think,
+        tokens=benchmark.settings.unit == "token",
         clean=clean,
         strict=strict,
         replace_invalid=replace_invalid,
     )
+    paths = as_paths(path)
+    if paths is None:
+        result = in_memory.evaluate(benchmark, path, None, options, threads=threads)
+        log_notes(result)
+        return result
     if isinstance(path, list | tuple):
         raise InputError("several paths are several runs: score them with score_runs")
     storage = storage_for(paths, storage_options)
@@ -210,8 +239,11 @@ def score_runs(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Chosen = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
+    question_field: str | None = None,
+    answer_field: str | None = None,
+    layout: str | None = None,
+    requests: str | os.PathLike[str] | None = None,
+    think: Think | None = None,
     skip_bad_lines: bool = False,
     strict: bool = False,
     replace_invalid: bool = False,
@@ -233,20 +265,21 @@ def score_runs(
     can be split likewise. Raises `InputError` for responses without a value, and for more than 1,000 values.
     """
     benchmark = resolve(benchmark, settings)
-    tokens = benchmark.settings.unit == "token"
     options = Options(
         question_field,
         answer_field,
         skip_bad_lines,
-        tokens=tokens,
+        layout=layout,
+        requests=None if requests is None else os.fspath(requests),
+        think=think,
+        tokens=benchmark.settings.unit == "token",
         clean=clean,
         strict=strict,
         replace_invalid=replace_invalid,
     )
     paths = as_paths(source)
     if paths is None:
-        fields: dict[str, Any] = {"question_field": question_field, "answer_field": answer_field}
-        results = _score_table(benchmark, source, run_field, **fields, clean=clean, threads=threads)
+        results = _score_table(benchmark, source, run_field, options, threads=threads)
         for result in results:
             log_notes(result)
         return results
@@ -257,12 +290,16 @@ def score_runs(
 
 
 def _score_table(
-    benchmark: Benchmark, data: Any, run_field: str | None, **how: Any
+    benchmark: Benchmark, data: Any, run_field: str | None, options: Options, **how: Any
 ) -> list[Result]:
     if run_field is None:
-        return [benchmark.evaluate(data, **how)]
+        return [in_memory.evaluate(benchmark, data, None, options, **how)]
     return [
-        replace(benchmark.evaluate(rows, **how), run=name, config={run_field: name})
+        replace(
+            in_memory.evaluate(benchmark, rows, None, options, **how),
+            run=name,
+            config={run_field: name},
+        )
         for name, rows in split_table(data, run_field).items()
     ]
 
@@ -283,11 +320,14 @@ def _score_runs(
 
 
 def log_notes(result: Result) -> None:
-    """Log what is not clean or worthless about a run's answers, and that its file may have been cut short."""
+    """Log what a run was read as, what is wrong with its answers, and that it may have been cut short."""
+    if result.read_as.is_told:
+        _LOG.info("%s: %s", result.place, result.read_as)
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)
-    for said in filter(None, (worthless_note(result), result.cut_short)):
+    thoughts = reasoning_note(result, 'think="strip" (on the command line, --think strip)')
+    for said in filter(None, (worthless_note(result), thoughts, result.cut_short)):
         _LOG.warning("%s", said)
 
 

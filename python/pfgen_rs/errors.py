@@ -11,7 +11,7 @@ from typing import Literal
 _SHOWN = 200  # characters of a question
 
 
-Item = Literal["line", "row", "element"]
+Item = Literal["line", "row", "element", "sample"]
 """What a file of responses consists of."""
 
 
@@ -23,7 +23,7 @@ class InputError(PfgenError, ValueError):
     """Responses that cannot be read or scored.
 
     `path`, `line` (from 1) and `question` say where, if known. `item` is what `line` counts:
-    lines, rows of a table, or elements of a JSON array.
+    lines, rows of a table, elements of a JSON array, or samples of a log.
     """
 
     def __init__(

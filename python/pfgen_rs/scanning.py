@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polars.io.plugins import register_io_source
@@ -12,7 +13,9 @@ from polars.io.plugins import register_io_source
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
+from pfgen_rs.io.cleaning import Clean, Mode, Think, cleaning_mode
+from pfgen_rs.io.converted import resolved, schema_record
+from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.run_files import expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
@@ -23,7 +26,7 @@ from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.inputs import as_paths, table
+from pfgen_rs.scoring.inputs import Responses, as_paths, prepared, table
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import Chosen
@@ -37,8 +40,11 @@ def scan(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Chosen = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
+    question_field: str | None = None,
+    answer_field: str | None = None,
+    layout: str | None = None,
+    requests: str | os.PathLike[str] | None = None,
+    think: Think | None = None,
     skip_bad_lines: bool = False,
     strict: bool = False,
     replace_invalid: bool = False,
@@ -73,6 +79,9 @@ def scan(
         question_field,
         answer_field,
         skip_bad_lines,
+        layout=layout,
+        requests=None if requests is None else os.fspath(requests),
+        think=think,
         tokens=tokens,
         clean=clean,
         strict=strict,
@@ -102,7 +111,7 @@ def scan(
                     frame = pl.DataFrame([pl.Series("line", found.lines), *texts])
                     frame = outputs.with_place(frame, reading.source.path, "").drop("signature")
                     frame = frame if rows is None else frame.head(rows)
-                    yield query.answer(frame, reading.clean)
+                    yield query.answer(frame, reading.clean, chunk.read_as)
                     if rows is not None and not (rows := rows - frame.height):
                         return
 
@@ -125,19 +134,17 @@ class _ScanScorer:
     def append(
         self,
         frame: pl.DataFrame,
-        fields: tuple[str, str],
+        read_as: ReadAs,
         clean: Mode | None,
-        *,
-        is_raw: bool = False,
+        raw: Options | None = None,
     ) -> pl.DataFrame:
         """The table with score columns behind its own, scored a bounded number of rows at a time.
 
-        `clean`: the mode as which answers were cleaned, or are now if they are still raw.
+        `clean`: the mode as which answers were cleaned, or are now if they are still `raw`.
         """
         rows = Options().rows
-        raw = clean if is_raw else None
         pieces = [
-            self._scores(frame[at : at + rows], fields, raw)
+            self._scores(frame[at : at + rows], read_as, raw)
             for at in range(0, max(len(frame), 1), rows)
         ]
         settings = self.benchmark.settings
@@ -145,15 +152,14 @@ class _ScanScorer:
         scores = pl.concat(pieces).with_columns(signature=pl.lit(name, dtype=pl.String))
         return frame.hstack(scores.select(list(self.schema)))
 
-    def _scores(
-        self, frame: pl.DataFrame, fields: tuple[str, str], raw: Mode | None
-    ) -> pl.DataFrame:
-        columns = [frame.get_column(field) for field in fields]
+    def _scores(self, frame: pl.DataFrame, read_as: ReadAs, raw: Options | None) -> pl.DataFrame:
+        columns = [frame.get_column(field) for field in (read_as.question, read_as.answer)]
         # Categories become text; lists of token ids stay.
-        questions, answers = (c if c.dtype.is_nested() else c.cast(pl.String) for c in columns)
+        question, answer = (c if c.dtype.is_nested() else c.cast(pl.String) for c in columns)
+        found = Responses(question, answer, read_as)
         if raw is not None:
-            answers = clean_column(answers, raw)
-        return batch.score_batch_columns(self.benchmark, questions, answers, threads=self._threads)
+            found = prepared(found, raw)
+        return batch.score_responses(self.benchmark, found, threads=self._threads)
 
 
 class _ScanQuery:
@@ -166,12 +172,13 @@ class _ScanQuery:
         wanted = set(columns) if self._filter_first else roots | set(columns)
         self._scored = not wanted.isdisjoint(scorer.schema)
 
-    def answer(self, frame: pl.DataFrame, clean: Mode | None) -> pl.DataFrame:
+    def answer(self, frame: pl.DataFrame, clean: Mode | None, read_as: ReadAs) -> pl.DataFrame:
         """The answer for these rows, whose answers were cleaned as in this mode, if they were."""
         if self._predicate is not None and self._filter_first:
             frame = frame.filter(self._predicate)
         if self._scored:
-            frame = self._scorer.append(frame, ("question", "answer"), clean)
+            named = replace(read_as, question="question", answer="answer")
+            frame = self._scorer.append(frame, named, clean)
         if self._predicate is not None and not self._filter_first:
             frame = frame.filter(self._predicate)
         return frame.select(self._columns)
@@ -179,6 +186,7 @@ class _ScanQuery:
 
 def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> pl.LazyFrame:
     schema = frame.collect_schema()
+    options = resolved(options, schema_record(schema))
     check_columns(schema, options)
     taken = [name for name in scorer.schema if name in schema]
     if taken:
@@ -191,6 +199,6 @@ def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Optio
             question, answer = (pl.col(key) for key in options.fields)
             usable = question.cast(pl.String).is_in(known) & answer.is_not_null()
             batch = batch.filter(usable)
-        return scorer.append(batch, options.fields, mode, is_raw=True)
+        return scorer.append(batch, options.read_as or PLAIN, mode, options)
 
     return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)

@@ -48,19 +48,35 @@ class Harness:
         told = self.folder / "answers.json"
         told.write_text(json.dumps(answers), encoding="utf-8")
         model = ["--model", "told/model", "-M", f"answers={told}", "-M", f"calls={self.calls}"]
-        log = self._log("eval", task, *model, "--log-format", "json", *options)
+        shown = ["--log-format", "json", "--display", "plain"]
+        log = self._log("eval", task, *model, *shown, *options)
         assert log["status"] == "success", log["error"]
         return log
+
+    def logs(self) -> list[Path]:
+        """The log, as JSON and as inspect_ai converts it to its own format."""
+        [path] = (self.folder / "logs").glob("*.json")
+        self._log("log", "convert", str(path), "--to", "eval", "--output-dir", "converted")
+        return [path, *(self.folder / "converted").glob("*.eval")]
 
     def score(self) -> dict[str, Any]:
         """The log of the run, scored again by `inspect score`."""
         [path] = (self.folder / "logs").glob("*.json")
         scorer = ["--scorer", "pfgen_rs/pfgen_scorer", "-S", "benchmark=mini", "-S", "mode=qa"]
-        return self._log("score", str(path), *scorer, "--action", "overwrite", "--overwrite")
+        return self._log(
+            "score",
+            str(path),
+            *scorer,
+            "--action",
+            "overwrite",
+            "--overwrite",
+            "--display",
+            "plain",
+        )
 
     def _log(self, *args: str) -> dict[str, Any]:
         done = subprocess.run(
-            [sys.executable, "-m", "inspect_ai", *args, "--display", "plain"],
+            [sys.executable, "-m", "inspect_ai", *args],
             capture_output=True,
             timeout=120,
             env=self.env,
@@ -133,6 +149,11 @@ def test_a_run_scores_as_its_file_does(harness: Harness, mini: Benchmark) -> Non
     assert log["eval"]["metadata"]["signature"] == mini.signature
     expected = {key: {m: row[m] for m in METRICS} for key, row in rows.items()}
     assert {key: score["value"] for key, score in scores(log).items()} == expected
+    for path in harness.logs():
+        read = score_file(path, mini, clean="chat")
+        key = ["question_id", "answer", *METRICS]
+        assert read.frame.select(key).sort(key).equals(result.frame.select(key).sort(key))
+        assert read.by_question.equals(result.by_question)  # trials are epochs
     published = figures_of_file(log, mini, harness.folder)
     for figure in METRICS:
         means = result.by_question["question_id"].to_list()

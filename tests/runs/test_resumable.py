@@ -20,6 +20,7 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_rows, stored_columns
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.inputs import text_columns
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
@@ -34,6 +35,7 @@ from pfgen_rs.io import atomic, chunk
 from pfgen_rs.runs import resumable
 from pfgen_rs.runs import score_store
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.inputs import text_columns
 resumable._JOURNALED_FROM = 100
 chunk.Options = functools.partial(chunk.Options, rows=CHUNK, text_size=4000)
 real, scored = batch.score_column, 0
@@ -194,9 +196,8 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
     places = _native.Places(pl.Series([1, 2, 3]).to_numpy())
-    codes, coded = batch.numbered_batch(
-        benchmark, pl.Series([CATS, SEAS, CATS]), ["猫", "海", "狩り"]
-    )
+    found = text_columns([CATS, SEAS, CATS], ["猫", "海", "狩り"])
+    codes, coded, _ = batch.numbered_responses(benchmark, found)
     scored = batch.score_column(benchmark, codes, coded)
     chunk = chunk_rows(benchmark.ids, codes, places, scored)
 

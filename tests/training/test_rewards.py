@@ -20,8 +20,8 @@ from pfgen_rs.llm_jp_eval.catalog import Sample, TaskData, read_task
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.metrics.settings import Metric
+from pfgen_rs.questions.asked import Asked
 from pfgen_rs.training import Reward, TaskReward
-from pfgen_rs.training.rewards import Asked
 
 QUESTION = "光合成とは何ですか？"  # Q02
 ANSWER = "植物が光で水と二酸化炭素から糖を作る働きです。"

@@ -12,20 +12,33 @@ from rich.text import Text
 from pfgen_rs import Benchmark, InputError
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.metrics import sums, units
+from pfgen_rs.runs.outputs import answer_of
 from pfgen_rs.scoring.explain import COMMON, RARE, Explanation, RuleReport
 
 
+@options.with_options(options.ReadingOptions, "reading", without=("run_field",))
 def explain(
     question: options.QuestionName,
+    reading: options.ReadingOptions,
     answer: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="ANSWER",
             help="The answer's text (with --unit token, its ids separated by spaces), or - to read it from "
             "standard input, without a final newline.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     benchmark: options.BenchmarkName = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="Explain an answer of this file or folder.", show_default=False
+        ),
+    ] = None,
+    trial: Annotated[
+        int, typer.Option(min=1, metavar="N", help="With --file, the N-th answer to the question.")
+    ] = 1,
     unit: options.UnitOption = None,
     output_format: options.Format = "table",
 ) -> None:
@@ -40,10 +53,17 @@ def explain(
     - `pfgen-rs explain Q01 'あなたの答え'`
 
     - `pfgen-rs explain Q01 - -b pfgen-bench --format json < answer.txt`
+
+    - `pfgen-rs explain Q01 --file answers.jsonl --trial 3`
     """
+    if (answer is None) == (file is None):
+        raise typer.BadParameter("expected either ANSWER or --file", param_hint="'ANSWER'")
     loaded = options.load(benchmark, unit)
-    text = _read_answer() if answer == "-" else answer
-    found = loaded.explain(question, loaded.coder.parse(text))
+    if file is None:
+        text = loaded.coder.parse(_read_answer() if answer == "-" else str(answer))
+    else:
+        text = answer_of(reading.score([file], loaded), loaded.find(question), trial)
+    found = loaded.explain(question, text)
     if output_format == "json":
         process.emit_json(explanation_object(loaded, found))
     else:

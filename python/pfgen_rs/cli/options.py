@@ -36,6 +36,13 @@ def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
     return [(b.name, b.state) for b in usable if b.name.startswith(incomplete)]
 
 
+def _layout_names(incomplete: str) -> list[str]:
+    """Complete the names of layouts."""
+    from pfgen_rs.io.layouts import LAYOUTS
+
+    return [name for name in LAYOUTS.names() if name.startswith(incomplete)]
+
+
 BenchmarkName = Annotated[
     str | None,
     typer.Option(
@@ -184,11 +191,49 @@ class ReadingOptions:
     """How responses are read; every field is an option."""
 
     question_field: Annotated[
-        str, typer.Option(metavar="KEY", help="Key or column of the question (text or id).")
-    ] = "question"
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Key, column or path (doc.question) of the question, its id, or a prompt with it (default: "
+            "recognised).",
+            show_default=False,
+        ),
+    ] = None
     answer_field: Annotated[
-        str, typer.Option(metavar="KEY", help="Key or column of the answer.")
-    ] = "answer"
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Key, column or path (choices.0.message.content) of the answer (default: recognised).",
+            show_default=False,
+        ),
+    ] = None
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="LAYOUT",
+            autocompletion=_layout_names,
+            help="What the files are, if not what is recognised: pfgen, prompt-response, chat, lm-eval, "
+            "inspect, openai-batch (also vLLM's), anthropic-batch.",
+            show_default=False,
+        ),
+    ] = None
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Requests of a batch, joined with its outputs by custom_id (default: found beside them).",
+            show_default=False,
+        ),
+    ] = None
+    think: Annotated[
+        cleaning.Think | None,
+        typer.Option(
+            help="Keep reasoning (<think>…</think>) in answers, or strip it (default: strip, but for files "
+            "in pfgen-bench's own layout).",
+            show_default=False,
+        ),
+    ] = None
     run_field: Annotated[
         str | None,
         typer.Option(
@@ -233,6 +278,9 @@ class ReadingOptions:
         return {
             "question_field": self.question_field,
             "answer_field": self.answer_field,
+            "layout": self.layout,
+            "requests": self.requests,
+            "think": self.think,
             "skip_bad_lines": self.skip_bad_lines,
             "clean": self.clean,
             "replace_invalid": self.replace_invalid,

@@ -156,12 +156,13 @@ _SHOWN_QUESTIONS = 5
 
 def report_gaps(result: Result) -> None:
     """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
-    tell_cut(result.path)
+    _tell_read(result)
     note = outputs.unclean_note(result, "--clean")
     if note is not None:
         (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
-    for warning in filter(None, (outputs.worthless_note(result), cut)):
+    thoughts = outputs.reasoning_note(result, "--think strip")
+    for warning in filter(None, (outputs.worthless_note(result), thoughts, cut)):
         process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         process.warn(f"skipped: {problem}")
@@ -186,6 +187,12 @@ def report_gaps(result: Result) -> None:
             f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
             f"uses the first {min(answers)} of each, like published scores"
         )
+
+
+def _tell_read(result: Result) -> None:
+    if result.read_as.is_told:
+        process.remark(f"{result.place}: {result.read_as}")
+    tell_cut(result.path)
 
 
 def tell_cut(path: str | Path | None) -> None:

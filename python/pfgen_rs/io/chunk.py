@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item
-from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.io.cleaning import Clean, Think
+from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.lazy import NDArray, np, pl
 
 ADVICE = (
@@ -19,6 +20,10 @@ ADVICE = (
 )
 
 
+ADVICE_ON_BOTH = (
+    "choose others with --question-field and --answer-field (in Python: question_field=, "
+    "answer_field=)"
+)
 RUN_ADVICE = "choose another with --run-field (in Python: run_field=)"
 
 
@@ -34,19 +39,22 @@ class Kept(NamedTuple):
 class Options:
     """How files of responses are read.
 
-    `text_size`: bytes of JSON lines to decode and score at once, some 19,000 usual answers: with more, memory
-    grows faster than time falls, since a question's table is read from memory once a chunk. `rows`: maximum
-    number of responses in a chunk. `more_fields`: keys or columns of additional texts, which a response may
-    lack. `tokens`: whether answers are lists of token ids rather than texts. `advice`: how to choose another
-    key or column for questions, and for answers. `clean`: whether to clean answers (see
-    `pfgen_rs.io.cleaning`). `keep`: additional columns to read. `run`: the one that names the run of each
-    response. `check`: whether to count unclean answers. `strict`: whether a file that may have been cut
-    short is an error (see `Chunk.cut_short`). `replace_invalid`: whether what is not valid Unicode is read as
-    U+FFFD.
+    `question_field`, `answer_field`: keys, columns or paths of both, by default those of the layout that is
+    recognised. `layout`: the name of that to read instead (see `pfgen_rs.io.layouts`). `requests`: a file
+    with the questions of batches. `think`: whether reasoning (`<think>`) stays in answers; by default in
+    those of pfgen-bench alone. `read_as`: what was recognised. `text_size`: bytes of JSON lines to decode and
+    score at once, some 19,000 usual answers: with more, memory grows faster than time falls, since a
+    question's table is read from memory once a chunk. `rows`: maximum number of responses in a chunk.
+    `more_fields`: keys or columns of additional texts, which a response may lack. `tokens`: whether answers
+    are lists of token ids rather than texts. `advice`: how to choose another key or column for questions, and
+    for answers. `clean`: whether to clean answers (see `pfgen_rs.io.cleaning`). `keep`: additional columns to
+    read. `run`: the one that names the run of each response. `check`: whether to count unclean answers.
+    `strict`: whether a file that may have been cut short is an error (see `Chunk.cut_short`).
+    `replace_invalid`: whether what is not valid Unicode is read as U+FFFD.
     """
 
-    question_field: str = "question"
-    answer_field: str = "answer"
+    question_field: str | None = None
+    answer_field: str | None = None
     skip_bad_lines: bool = False
     text_size: int = 9 << 20
     rows: int = 1 << 15
@@ -59,11 +67,29 @@ class Options:
     run: Kept | None = None
     strict: bool = False
     replace_invalid: bool = False
+    layout: str | None = None
+    requests: str | None = None
+    think: Think | None = None
+    read_as: ReadAs | None = None
 
     @property
     def fields(self) -> tuple[str, str]:
-        """Keys or columns of the question and the answer."""
-        return self.question_field, self.answer_field
+        """Keys or columns of the question and the answer in what is decoded, as far as they are known."""
+        if self.read_as is None:
+            return self.question_field or PLAIN.question, self.answer_field or PLAIN.answer
+        known = self.read_as if self.read_as.is_flat else PLAIN
+        return known.question, known.answer
+
+    @property
+    def strips_reasoning(self) -> bool:
+        """Whether reasoning in answers is left out."""
+        think = self.think or ("keep" if (self.read_as or PLAIN).is_plain else "strip")
+        return think == "strip" and not self.tokens
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys, columns or paths of everything else that is read."""
+        return [*self.more_fields, *(kept.key for kept in self.keep)]
 
     @property
     def answer_type(self) -> pl.DataType:
@@ -81,7 +107,8 @@ class Chunk:
     bytes that the columns were decoded from, which begin at `text_start`. `identity` is unique to the chunk.
     `read`: bytes of the file read so far. `unclean`: number of answers that pfgen-bench would have cleaned,
     by reason. `more`: additional texts, null where a response lacks them. `cut_short`: in the last chunk of a
-    file, a sign that its end is missing.
+    file, a sign that its end is missing. `read_as`: what the file was recognised as. `reasoned`: number of
+    answers from which reasoning was left out.
     """
 
     asked: _native.TextArray | pl.Series
@@ -98,6 +125,8 @@ class Chunk:
     kept: pl.DataFrame | None = None
     cut_short: InputError | None = None
     whole: bool = False
+    read_as: ReadAs = PLAIN
+    reasoned: int = 0
 
     def __len__(self) -> int:
         """Count the responses."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from pfgen_rs import _native
@@ -107,7 +107,14 @@ def _clean_chat_answer(text: str) -> Iterator[str]:
 
 
 _START, _END = "begin with white space", "end with white space"
-_CONTAIN = {"Q:": "contain 'Q:'", "A:": "contain 'A:'", "\n\n": "contain a blank line"}
+REASONING = f"contain {_OPEN}"
+"""What is counted of answers with reasoning, which cleaning leaves as it is."""
+_CONTAIN = {
+    "Q:": "contain 'Q:'",
+    "A:": "contain 'A:'",
+    "\n\n": "contain a blank line",
+    _OPEN: REASONING,
+}
 
 
 def unclean_marks(mode: Mode | None) -> Sequence[str]:
@@ -150,11 +157,11 @@ def _agreeing(reason: str, number: int) -> str:
 
 
 def count_unclean(answers: _native.Texts, mode: Mode | None) -> Counter[str]:
-    """Count the answers that `clean_column` would change, by reason.
+    """Count the answers that `clean_column` would change, by reason, and those with reasoning.
 
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
-    marks = unclean_marks(mode)
+    marks = (*unclean_marks(mode), _OPEN)
     rows = _native.unclean_rows(answers, marks)
     return reasons((answers[row] for row in rows), marks)
 
@@ -167,10 +174,25 @@ def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
     if not rows:
         return answers
     stop = default_stop(mode)
-    clean = pl.Series([cleaned(text, mode, stop) for text in answers.gather(rows)], dtype=pl.String)
+    return _replaced(answers, rows, lambda text: cleaned(text, mode, stop))
+
+
+def thoughtful_rows(answers: _native.Texts) -> list[int]:
+    """Returns the rows of answers with reasoning in them (`<think>…</think>`)."""
+    rows = _native.unclean_rows(answers, (_OPEN, _CLOSE))
+    return [row for row in rows if _OPEN in (text := answers[row]) or _CLOSE in text]
+
+
+def column_without_thoughts(answers: pl.Series, rows: list[int]) -> pl.Series:
+    """Returns the answers with those in `rows` as `without_thoughts` leaves them."""
+    return _replaced(answers, rows, without_thoughts)
+
+
+def _replaced(answers: pl.Series, rows: list[int], change: Callable[[str], str]) -> pl.Series:
+    changed = pl.Series([change(text) for text in answers.gather(rows)], dtype=pl.String)
     places: NDArray[np.intp] = np.arange(len(answers))
     places[rows] = len(answers) + np.arange(len(rows))
-    return pl.concat([answers, clean.alias(answers.name)]).gather(places)
+    return pl.concat([answers, changed.alias(answers.name)]).gather(places)
 
 
 def _unclean_suspects(answers: pl.Series, marks: Sequence[str]) -> list[int]:

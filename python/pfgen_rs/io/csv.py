@@ -15,7 +15,9 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.converted import resolved, schema_record
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.layouts import PLAIN, is_plain
 from pfgen_rs.io.lines import REPLACE, cut_short, missing, valid_text
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.tables import check_columns, table_errors
@@ -55,6 +57,11 @@ class _CsvBlock(NamedTuple):
             problem = f"cannot be read as {self.suffix}: the header is not UTF-8"
             raise InputError(problem + other_encoding(self.header), path=path) from None
         return self._replace(text=b"").table(path).schema
+
+    def first_row(self, path: str) -> dict[str, Any] | None:
+        """Returns the first record, unless its columns are plainly those of questions and answers."""
+        frame = self.table(path) if not is_plain(self.schema(path)) else pl.DataFrame()
+        return frame.row(0, named=True) if frame.height else None
 
     def table(
         self, path: str, columns: Sequence[str] | None = None, first: int | None = None
@@ -105,9 +112,10 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     ):
         if first == 1:
             schema = block.schema(source.path)
-            _check_columns(schema, options)
-        keys = [*options.more_fields, *(kept.key for kept in options.keep)]
-        more = [key for key in keys if key in schema]
+            _check_separator(schema, options)
+            options = resolved(options, schema_record(schema, block.first_row(source.path)))
+            check_columns(schema, options)
+        more = [key for key in options.keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])), first)
         blank = _blank_records(block.text, frame, options)
         cut = None
@@ -132,6 +140,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 item="row",
                 kept=pl.DataFrame(kept),
                 cut_short=cut if at + options.rows >= frame.height else None,
+                read_as=options.read_as or PLAIN,
             )
             yield chunk if filled is None else chunk.where(filled)
         first += frame.height
@@ -140,7 +149,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
 
 def _blank_records(text: bytes, frame: pl.DataFrame, options: Options) -> NDArray[np.bool_] | None:
     """Whether each record is an empty line, which is passed over but counted; `None` if none is."""
-    if not (frame.get_column(options.question_field) == "").any():
+    if not (frame.get_column(options.fields[0]) == "").any():
         return None
     codes, ends = _record_ends(text)
     if not text.endswith(b"\n"):
@@ -252,11 +261,11 @@ def _record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     return codes, ends[np.searchsorted(quotes, ends) % 2 == 0]
 
 
-def _check_columns(schema: pl.Schema, options: Options) -> None:
-    """Raise what `check_columns` raises, with a hint if another separator is likely."""
-    if len(schema) == 1 and options.question_field not in schema and ";" in next(iter(schema)):
-        raise missing("column", options.question_field, schema, _SEMICOLONS)
-    check_columns(schema, options)
+def _check_separator(schema: pl.Schema, options: Options) -> None:
+    """Raise `InputError` if another separator is likely."""
+    question = options.fields[0]
+    if len(schema) == 1 and question not in schema and ";" in next(iter(schema)):
+        raise missing("column", question, schema, _SEMICOLONS)
 
 
 # Finds quotation marks that make it uncertain where fields and records of a CSV begin.

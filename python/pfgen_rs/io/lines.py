@@ -8,8 +8,8 @@ from __future__ import annotations
 import codecs
 import io
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -21,9 +21,10 @@ from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.io.compression import read_parts, read_some
-from pfgen_rs.io.formats import HEAD, answer_record, other_encoding, refuse_other_format
+from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.layouts import PLAIN
 from pfgen_rs.io.source import SURROGATE, Raw, Source, has_lone_surrogate
-from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.lazy import np, pl
 
 LONGEST_LINE = 64 << 20
 _READ = 1 << 20
@@ -36,7 +37,9 @@ _TOO_LONG = {
 class Block(NamedTuple):
     """Complete lines (or elements, one per line), and where they begin in the decompressed text.
 
-    `damage`: why nothing after them can be read, if so. `whole`: whether they are all of the text.
+    `damage`: why nothing after them can be read, if so. `whole`: whether they are all of the text. `first`:
+    number of the first line. Of converted ones, `lines`: the number of the line that each was, `problems`:
+    what was wrong with others, `reasoned`: number of answers from which reasoning was left out.
     """
 
     start: int
@@ -44,21 +47,28 @@ class Block(NamedTuple):
     damage: str | None = None
     item: Item = "line"
     whole: bool = False
+    first: int = 1
+    lines: Sequence[int] | None = None
+    problems: Sequence[InputError] = ()
+    reasoned: int = 0
 
 
-def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
-    """Read the responses of a file in order; bad lines are errors, or become problems if skipped."""
-    first = 1
-    for block in text_blocks(raw, options.text_size):
-        decoded = _DecodedLines(source.path, block, first, options)
-        first += decoded.count
+def line_chunks(
+    path: str, blocks: Iterable[Block], options: Options, read: Callable[[], int]
+) -> Iterator[Chunk]:
+    """Decode lines in order; bad lines are errors, or become problems if skipped.
+
+    `read`: returns the number of bytes of the file that were read.
+    """
+    for block in blocks:
+        decoded = _DecodedLines(path, block, options)
         if block.damage is not None:
-            decoded.refuse(InputError(block.damage), first)
-        yield from decoded.chunks(raw.count)
+            decoded.refuse(InputError(block.damage), block.first + decoded.count)
+        yield from decoded.chunks(read())
         del block, decoded  # before the next ones are read
 
 
-def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
+def text_blocks(raw: io.RawIOBase, size: int) -> Generator[Block]:
     """Cut the text at newlines, into blocks of about `size` bytes; deterministic for the same bytes.
 
     A JSON array is cut after elements. Raises `InputError` for files of other formats.
@@ -114,27 +124,29 @@ def _cut_at_end(
     stream: io.BufferedIOBase,
     begin: _Begin,
     size: int,
-    whole: Callable[..., tuple[Cut, bytes]],
+    cut_text: Callable[..., tuple[Cut, bytes]],
     item: Item,
 ) -> Iterator[Block]:
     start, rest, damage = begin
-    ended = False
+    ended, first = False, 1
     while not ended:
         fresh: Sequence[bytes] = ()
         asked = max(size - len(rest), 0) or size
         if damage is None:
             fresh, damage = read_parts(stream, asked)
         ended = damage is None and sum(map(len, fresh)) < asked
-        cut, rest = whole(rest, fresh, ended=ended)
+        cut, rest = cut_text(rest, fresh, ended=ended)
         del fresh
         if len(rest) > LONGEST_LINE:
             raise InputError(_TOO_LONG[item])
         damage = damage or cut.damage
         if cut.text or damage is not None:
-            yield Block(start, cut.text, damage, item, whole=ended and start == begin.start)
+            whole = ended and start == begin.start
+            yield Block(start, cut.text, damage, item, whole, first)
         if damage is not None:
             return
         start += cut.used
+        first += cut.text.count(b"\n")
         del cut
 
 
@@ -150,25 +162,24 @@ def _token_lines(text: bytes, columns: int) -> tuple[Any, ...]:
     return [[]] * columns, _native.Places(none, none), irregular, len(lines)
 
 
-def _response(line: bytes, *, replace_invalid: bool) -> dict[str, Any]:
-    return answer_record(parse_line(line, replace_invalid=replace_invalid))
-
-
 class _DecodedLines:
     """The lines of a block as columns; lines that the native decoder cannot handle are parsed here."""
 
-    def __init__(self, path: str, block: Block, first: int, options: Options) -> None:
-        self._path, self._block, self._first, self._options = path, block, first, options
-        self._problems: list[InputError] = []
+    def __init__(self, path: str, block: Block, options: Options) -> None:
+        self._path, self._block, self._options = path, block, options
+        self._problems = list(block.problems)
         self._texts: list[Any]
-        keys = [*options.more_fields, *(kept.key for kept in options.keep)]
+        first = 0 if block.lines is not None else block.first
         self._texts, self._places, irregular, self.count = (
-            _token_lines(block.text, 2 + len(keys))
+            _token_lines(block.text, 2 + len(options.keys))
             if options.tokens
-            else _native.decode_lines(block.text, *options.fields, keys, first, block.start)
+            else _native.decode_lines(block.text, *options.fields, options.keys, first, block.start)
         )
         if irregular or options.tokens:
             self._add(irregular, first)
+        if block.lines is not None:
+            lines = np.array(block.lines, dtype=np.int64)[self._places.lines]
+            self._places = _native.Places(lines, self._places.starts)
 
     def _add(self, irregular: Sequence[tuple[int, int, int]], first: int) -> None:
         """Add the lines that are left to Python, in their places."""
@@ -193,10 +204,11 @@ class _DecodedLines:
         """Returns the texts of one line."""
         options = self._options
         answer: Callable[..., Any] = token_field if options.tokens else text_field
-        record = _response(line, replace_invalid=options.replace_invalid)
+        record = parse_line(line, replace_invalid=options.replace_invalid)
+        question, key = options.fields
         return [
-            text_field(record, options.question_field, options.advice[0]),
-            answer(record, options.answer_field, options.advice[1]),
+            text_field(record, question, options.advice[0]),
+            answer(record, key, options.advice[1]),
             *(optional_text_field(record, key) for key in options.more_fields),
             *(as_text(record.get(kept.key)) for kept in options.keep),
         ]
@@ -240,6 +252,8 @@ class _DecodedLines:
                 kept=pl.DataFrame(kept) if kept else None,
                 cut_short=cut if end >= count else None,
                 whole=self._block.whole and count <= self._options.rows,
+                read_as=self._options.read_as or PLAIN,
+                reasoned=0 if at else self._block.reasoned,
             )
 
     def _between(self, start: int, end: int) -> list[Any]:
@@ -251,7 +265,8 @@ class _DecodedLines:
 
     def _cut_short(self) -> InputError | None:
         """Returns the sign that the file was cut short, if the block's last line is a response."""
-        block, last = self._block, self._first + self.count - 1
+        block = self._block
+        last = block.lines[-1] if block.lines else block.first + self.count - 1
         if block.item != "line" or block.damage is not None or block.text.endswith(b"\n"):
             return None
         rows = len(self._places)
@@ -261,34 +276,32 @@ class _DecodedLines:
 
 
 def line_records(
-    source: Source,
-    starts: NDArray[np.int64],
-    kept: Sequence[tuple[int, bytes]] = (),
-    *,
-    replace_invalid: bool = False,
+    source: Source, starts: Sequence[int], *, replace_invalid: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Read the objects on the lines (or elements) at these ascending offsets of the decompressed text.
 
-    `kept`: texts that are still in memory, with their offsets, to use instead of the file. `replace_invalid`:
-    see `Options`.
+    `replace_invalid`: see `Options`.
     """
-    parse = partial(_response, replace_invalid=replace_invalid)
-    if kept:
-        begins = [start for start, _ in kept]
-        for start in starts.tolist():
-            begin, text = kept[bisect_right(begins, start) - 1]
-            end = text.find(b"\n", start - begin)
-            yield parse(text[start - begin : end if end >= 0 else len(text)])
-        return
+    parse = partial(parse_line, replace_invalid=replace_invalid)
     with source.open() as raw:
         file = io.BufferedReader(raw, _READ)
         stream = compression.unpacking(file)
         if is_array(stream.read(HEAD).removeprefix(codecs.BOM_UTF8)):
-            yield from map(parse, elements_at(stream, starts.tolist()))
+            yield from map(parse, elements_at(stream, starts))
             return
-        for start in starts.tolist():
+        for start in starts:
             stream.seek(start)
             yield parse(stream.readline().removesuffix(b"\n"))
+
+
+def lines_at(texts: Iterable[tuple[int, bytes]], starts: Sequence[int]) -> Iterator[bytes]:
+    """Yield the lines at these ascending offsets; `texts`: pieces of the text with their offsets."""
+    left = deque(starts)
+    for begin, text in texts:
+        while left and left[0] < begin + len(text):
+            start = left.popleft() - begin
+            end = text.find(b"\n", start)
+            yield text[start : end if end >= 0 else len(text)]
 
 
 # Parses a line of JSON and checks its fields.

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Kept, Options
-from pfgen_rs.io.cleaning import Mode, clean_column, cleaning_mode, count_unclean, stated_mode
+from pfgen_rs.io.cleaning import (
+    Mode,
+    clean_column,
+    cleaning_mode,
+    column_without_thoughts,
+    count_unclean,
+    stated_mode,
+    thoughtful_rows,
+)
+from pfgen_rs.io.containers import container_blocks
+from pfgen_rs.io.converted import recognised_blocks, recognised_table, resolved
 from pfgen_rs.io.csv import csv_chunks, csv_schema
-from pfgen_rs.io.lines import line_chunks, missing
+from pfgen_rs.io.layouts import PLAIN
+from pfgen_rs.io.lines import Block, line_chunks, missing, text_blocks
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.lazy import pl
@@ -59,6 +70,8 @@ class Reading:
             del chunk  # before the next one is read
 
     def _prepared(self, chunk: Chunk) -> Chunk:
+        self.options = replace(self.options, read_as=chunk.read_as)
+        chunk = self._reasoned(chunk)
         named = chunk if self.options.run is None else self._named(chunk, self.options.run)
         return named if self.options.tokens else self._cleaned(named)
 
@@ -74,6 +87,18 @@ class Reading:
             chunk.problems.append(error)
         return chunk if named.all() else chunk.where(named)
 
+    def _reasoned(self, chunk: Chunk) -> Chunk:
+        """Returns a chunk without the reasoning that stands in its answers, unless that is to stay."""
+        if not self.options.strips_reasoning or not (rows := thoughtful_rows(chunk.texts)):
+            return chunk
+        answers, identity = column_without_thoughts(chunk.answers, rows), chunk.identity
+        return replace(
+            chunk,
+            answered=answers,
+            reasoned=chunk.reasoned + len(rows),
+            identity=lambda: f"{identity()}:strip",
+        )
+
     def _cleaned(self, chunk: Chunk) -> Chunk:
         if self.options.check:
             mode = self.clean or stated_mode(self.config)
@@ -88,17 +113,21 @@ class Reading:
         try:
             self.config = source.config()
             self.clean = cleaning_mode(self.options.clean, self.config)
-            if source.is_table:
+            blocks = container_blocks(source)
+            if source.is_table or blocks is not None:
                 try:
-                    yield from table_chunks(source, self.options)
+                    yield from self._rows(blocks)
                     with source.open() as raw:
                         self.input_hash = raw.drain()
                 finally:
                     source.release()
                 return
             with source.open() as raw:
-                chunks = csv_chunks if source.suffix in DELIMITED else line_chunks
-                yield from chunks(source, raw, self.options)
+                if source.suffix in DELIMITED:
+                    yield from csv_chunks(source, raw, self.options)
+                else:
+                    with closing(text_blocks(raw, self.options.text_size)) as text:
+                        yield from self._lines(text, lambda: raw.count)
                 self.input_hash = raw.drain()
         except InputError as error:
             if error.path is not None:
@@ -112,6 +141,45 @@ class Reading:
             ) from None
         except OSError as error:
             raise InputError(unreadable(error), path=source.path) from error
+
+    def _rows(self, blocks: Iterator[Block] | None) -> Iterator[Chunk]:
+        """Read a table or a container of records."""
+        source = self.source
+        if blocks is None:
+            self.options, blocks = recognised_table(source, self.options)
+        if blocks is None:
+            yield from table_chunks(source, self.options)
+        else:
+            yield from self._lines(blocks, lambda: source.size or 0)
+
+    def _lines(self, blocks: Iterator[Block], read: Callable[[], int]) -> Iterator[Chunk]:
+        self.options, lines = recognised_blocks(blocks, self.source.path, self.options)
+        yield from line_chunks(self.source.path, lines, self.options, read)
+
+
+def converted_text(source: Source, options: Options) -> Iterator[tuple[int, bytes]] | None:
+    """Returns the text of a file as it is decoded, in pieces with their offsets; `None` if that is its own.
+
+    `options`: those with which the file was read.
+    """
+    blocks = container_blocks(source)
+    if blocks is None and source.is_table:
+        blocks = recognised_table(source, options)[1]
+    elif (
+        blocks is None
+        and source.suffix not in DELIMITED
+        and not (options.read_as or PLAIN).is_plain
+    ):
+        blocks = _text(source, options)
+    if blocks is None:
+        return None
+    _, lines = recognised_blocks(blocks, source.path, options)
+    return ((block.start, block.text) for block in lines)
+
+
+def _text(source: Source, options: Options) -> Iterator[Block]:
+    with source.open() as raw, closing(text_blocks(raw, options.text_size)) as blocks:
+        yield from blocks
 
 
 @contextmanager
@@ -194,7 +262,8 @@ def _names_to_keep(
             path=sources[schemas.index(None)].path,
         )
     if keep is None or keep == "all":
-        return [name for name in there if name not in options.fields]
+        fields = resolved(options, dict.fromkeys(there, "…")).fields if there else ()
+        return [name for name in there if name not in fields]
     for name in keep:
         if name not in there and None not in schemas:
             raise missing("column", name, there, None)
@@ -219,8 +288,6 @@ def with_runs(options: Options, run_field: str | None, taken: Collection[str] = 
     """Returns options that split files into runs by the key or column `run_field`, kept as text."""
     if run_field is None:
         return options
-    if run_field in options.fields:
-        raise InputError(f"{run_field!r} cannot name runs: it is the question or the answer")
     others = [kept for kept in options.keep if kept.key != run_field]
     name = run_field
     while name in taken or any(name == kept.name for kept in others):

@@ -29,6 +29,8 @@ DELIMITED = {".csv": ",", ".tsv": "\t"}
 """Suffixes of delimited text files, with their separators."""
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 """Suffixes of files that are not read from front to back."""
+DATASET, DATASETS = "state.json", "dataset_dict.json"
+"""Files in the folder of a Hugging Face dataset on disk, and in that of several splits."""
 _BLOCK = 1 << 20
 SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
 
@@ -57,6 +59,8 @@ def opened_sources(paths: Iterable[str], storage: Storage | None = None) -> list
 
 
 def _opened_source(path: str, storage: Storage | None) -> Source:
+    if path != "-" and is_dataset(Path(path)):
+        return DatasetSource(path)
     if storage is None or not is_url(path):
         return Source(path)
     from pfgen_rs.io.remote.files import RemoteSource
@@ -272,9 +276,13 @@ class Raw(io.RawIOBase):
 
 
 def _source_of_run(folder: Path) -> Path:
-    found = run_file(folder)
+    found = folder if is_dataset(folder) else run_file(folder)
     if found is not None:
         return found
+    if (folder / DATASETS).is_file():
+        splits = parsed_config((folder / DATASETS).read_bytes(), folder / DATASETS).get("splits")
+        advice = ", ".join(str(folder / str(split)) for split in splits or ())
+        raise InputError(f"is a dataset of several splits: name one of {advice}", path=folder)
     problem = unpacked_trials_advice(folder)
     if not problem:
         runs = runs_below(str(folder))
@@ -285,6 +293,69 @@ def _source_of_run(folder: Path) -> Path:
             else ": name the files to score instead"
         )
     raise InputError(problem, path=folder)
+
+
+# Hugging Face datasets, as `save_to_disk` writes them.
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder has a dataset."""
+    return all(os.path.isfile(folder / name) for name in (DATASET, "dataset_info.json"))  # noqa: PTH113
+
+
+class DatasetSource(Source):
+    """A folder of Arrow streams. Its bytes are those of the streams, one after the other."""
+
+    def _begin_source(self, path: str) -> None:
+        super()._begin_source(path)
+        state = parsed_config((Path(path) / DATASET).read_bytes(), Path(path) / DATASET)
+        if state.get("_indices_data_files"):
+            raise InputError(
+                "the dataset has a mapping of indices: save it after flatten_indices()", path=path
+            )
+        names = [each.get("filename") for each in state.get("_data_files") or ()]
+        self.shards = [Source(Path(path) / Path(str(name)).name) for name in names]
+
+    @property
+    def size(self) -> int | None:
+        """Size of all streams in bytes."""
+        return sum(shard.size or 0 for shard in self.shards)
+
+    def open(self) -> Raw:
+        """Open all streams, to be read one after the other."""
+        return Raw(cast("IO[bytes]", _Joined(self.shards)), size=self.size)
+
+    def check(self) -> None:
+        """Raise `InputError` if a stream has changed since it was first opened."""
+        for shard in self.shards:
+            shard.check()
+
+
+class _Joined:
+    """Files that are read one after the other."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._left = list(sources)
+        self._open: Raw | None = None
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill some of the buffer; 0 at the end of the last file."""
+        while self._open is not None or self._left:
+            self._open = self._open or self._left.pop(0).open()
+            if got := self._open.readinto(view):
+                return got
+            self.close()
+        return 0
+
+    def seekable(self) -> bool:
+        """Always false."""
+        return False
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
 
 def read_config(place: str) -> dict[str, Any] | None:

@@ -13,12 +13,12 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
+from pfgen_rs.io.chunk import RUN_ADVICE, Chunk, Kept, Options
+from pfgen_rs.io.layouts import PLAIN
 from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 
-_BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
 
 
@@ -127,6 +127,21 @@ def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyF
     return scan.select(columns), _collected(scan.select(pl.len())).item()
 
 
+def table_rows(source: Source, rows: int) -> Iterator[pl.DataFrame]:
+    """Yield whole rows in order."""
+    with _readable_table(source):
+        scan = _scanned(source, source.file())
+        height = _collected(scan.select(pl.len())).item()
+        yield from _table_slices(scan, height, rows, source.check)
+
+
+def first_row(source: Source) -> dict[str, Any]:
+    """Returns the first row of a file; empty if it has none."""
+    with _readable_table(source):
+        frame = _collected(_scanned(source, source.file()).head(1))
+    return frame.row(0, named=True) if frame.height else {}
+
+
 def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     if kept.key not in schema or schema[kept.key] == pl.Null:
         return pl.lit(None, dtype=kept.kind)
@@ -194,6 +209,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
         more=tuple(more[:count]),
         item="row",
         kept=kept,
+        read_as=options.read_as or PLAIN,
     )
     if problems:
         chunk.problems.extend(problems)
@@ -212,13 +228,10 @@ def _rows_without_tokens(answers: pl.Series) -> pl.Series:
 
 def check_columns(schema: pl.Schema, options: Options) -> None:
     """Raise `InputError` unless the columns of questions and answers exist and have the right types."""
-    if options.advice is ADVICE and not any(key in schema for key in options.fields):
-        names = " and ".join(map(repr, options.fields))
-        raise InputError(f"missing columns {names}: found {', '.join(map(repr, schema))}; {_BOTH}")
-    check_text_column(schema, options.question_field, options.advice[0])
+    question, key = options.fields
+    check_text_column(schema, question, options.advice[0])
     if options.run is not None and options.run.key not in schema:
         raise missing("column", options.run.key, schema, RUN_ADVICE)
-    key = options.answer_field
     if not options.tokens:
         check_text_column(schema, key, options.advice[1])
         return

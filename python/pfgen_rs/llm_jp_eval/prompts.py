@@ -11,7 +11,8 @@ from typing import Any
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import formats, json_lines
+from pfgen_rs.io import json_lines
+from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskData, item_id, tasks, used
@@ -349,12 +350,15 @@ def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
 
 
 def _text(record: Mapping[str, Any]) -> str | None:
+    output = batch_output(record)
+    if output is not None:
+        return output[1]
     for key in _TEXTS:
         if key not in record:
             continue
         value = record[key]
         if key == "response" and isinstance(value, Mapping):
-            return formats.response_text(value)
+            return text_of_response(record)
         if value is not None and not isinstance(value, str):
             raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
         return value

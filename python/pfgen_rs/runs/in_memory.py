@@ -5,13 +5,14 @@ from __future__ import annotations
 import lzma
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.cleaning import Clean, cleaning_mode, count_unclean
+from pfgen_rs.io.cleaning import cleaning_mode, count_unclean
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
@@ -20,32 +21,25 @@ from pfgen_rs.runs.result import Responses, Result
 from pfgen_rs.runs.score_store import ResponseScores, chunk_rows
 from pfgen_rs.runs.streaming import new_store
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.inputs import FIELDS, text_columns
+from pfgen_rs.scoring.inputs import text_columns
 
 
 def evaluate(
-    benchmark: QuestionSet,
-    data: Any,
-    answers: Any = None,
-    *,
-    question_field: str = FIELDS[0],
-    answer_field: str = FIELDS[1],
-    clean: Clean = False,
-    threads: int | None = None,
+    benchmark: QuestionSet, data: Any, answers: Any, options: Options, *, threads: int | None = None
 ) -> Result:
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
-    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    codes, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
+    options = replace(options, tokens=benchmark.settings.unit == "token")
+    found = text_columns(data, answers, options)
+    codes, coded, read_as = batch.numbered_responses(benchmark, found, threads=threads)
     scores = batch.score_column(benchmark, codes, coded, threads=threads)
     if not len(codes):
         raise InputError("no responses")
-    options = Options(tokens=benchmark.settings.unit == "token")
+    texts = found.answers
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
-    responses = MemoryResponses(questions, column)
-    return result_in_memory(
-        benchmark, codes, scores, responses, clean=cleaning_mode(clean), unclean=unclean
-    )
+    about = {"clean": cleaning_mode(options.clean), "unclean": unclean, "read_as": read_as}
+    responses = MemoryResponses(found.questions, column)
+    return result_in_memory(benchmark, codes, scores, responses, **about)
 
 
 def result_in_memory(

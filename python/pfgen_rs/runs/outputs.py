@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs.errors import IncompleteRunError, InputError
-from pfgen_rs.io.cleaning import described
+from pfgen_rs.io.cleaning import REASONING, described
 from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, is_system, result_names
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question import Question
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, Sample, from_moments
 
@@ -149,14 +152,23 @@ def unclean_note(result: Result, option: str) -> str | None:
 
     `option`: the option that cleans them.
     """
-    if not result.unclean:
+    unclean = result.unclean - Counter({REASONING: result.height})
+    if not unclean:
         return None
-    found = f"{result.place}: {described(result.unclean, result.height)}"
+    found = f"{result.place}: {described(unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
         f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
     )
+
+
+def reasoning_note(result: Result, option: str) -> str | None:
+    """Returns a warning about reasoning that is scored as part of answers; `option` leaves it out."""
+    if not (count := result.unclean[REASONING]):
+        return None
+    found = described(Counter({REASONING: count}), result.height)
+    return f"{result.place}: {found}: reasoning is scored as part of the answer; {option} leaves it out"
 
 
 def rules_note(result: Result) -> str | None:
@@ -181,6 +193,21 @@ def worthless_note(result: Result) -> str | None:
     if not found:
         return None
     return f"{result.place}: of {counted(result.height, 'answer')}, {' and '.join(found)}: they score about 0"
+
+
+def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answer:
+    """Returns the answer of a run to a question in a trial, from 1. Raises `InputError` if there is none."""
+    [result] = results
+    columns = result.response_scores.of_question(question.id, ["line", "start"])
+    count = len(columns["line"])
+    if trial > count:
+        found = counted(count, "answer")
+        raise InputError(
+            f"no answer {trial}: the run has {found} to {question.id}", path=result.path
+        )
+    place = int(columns["line"][trial - 1]), int(columns["start"][trial - 1])
+    [(answer, _)] = result.responses.records([place])
+    return answer
 
 
 # Converts a scored run to a sample for `pfgen_rs.stats`.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from pfgen_rs.io.cleaning import Mode, cleaned, default_stop, without_thoughts
 from pfgen_rs.io.csv import csv_records
-from pfgen_rs.io.lines import line_records
-from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.lines import line_records, lines_at, parse_line
+from pfgen_rs.io.reading import converted_text, read_ahead
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import table_records
 from pfgen_rs.lazy import np, pl
@@ -88,24 +89,39 @@ class FileResponses:
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         """Yield the answer and complete record of some responses."""
-        key, replace_invalid = self._options.answer_field, self._options.replace_invalid
+        (question, key), replace_invalid = self._options.fields, self._options.replace_invalid
         lines, starts = (list(column) for column in zip(*samples, strict=True))
-        if self._source.is_table:
+        records: Iterable[dict[str, Any]]
+        if (texts := self._texts()) is not None:
+            parse = partial(parse_line, replace_invalid=replace_invalid)
+            records = map(parse, lines_at(texts, starts))
+        elif self._source.is_table:
             records = table_records(self._source, lines)
         elif self._source.suffix in DELIMITED:
             records = csv_records(self._source, lines, replace_invalid=replace_invalid)
         else:
-            records = line_records(
-                self._source, np.array(starts), self._texts(), replace_invalid=replace_invalid
-            )
+            records = line_records(self._source, starts, replace_invalid=replace_invalid)
         for record in records:
-            if self._clean is not None:
-                answer = cleaned(record[key], self._clean, default_stop(self._clean))
-                record = {**record, key: answer}
-            yield record[key], record
+            answer = self._prepared(record[key])
+            others = {name: value for name, value in record.items() if name != question}
+            if key == "answer":
+                yield answer, {**others, key: answer}
+            else:
+                del others[key]
+                yield answer, {"answer": answer, **others}
 
-    def _texts(self) -> list[tuple[int, bytes]]:
+    def _prepared(self, answer: Answer) -> Answer:
+        if isinstance(answer, str) and self._options.strips_reasoning:
+            answer = without_thoughts(answer)
+        if self._clean is None:
+            return answer
+        return cleaned(str(answer), self._clean, default_stop(self._clean))
+
+    def _texts(self) -> Iterable[tuple[int, bytes]] | None:
+        """Returns the lines that were decoded, in pieces with offsets, unless the file has them."""
         texts = {
             chunk.text_start: chunk.text for chunk in self._kept or () if chunk.text is not None
         }
-        return list(texts.items())
+        if texts:
+            return texts.items()
+        return converted_text(self._source, self._options)

@@ -13,6 +13,7 @@ from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
+from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.run_files import run_name
 from pfgen_rs.io.text import counted, plural, shortened
@@ -62,7 +63,8 @@ class Result:
     that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
     `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
     have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
-    have been cut short, since only its last record has no newline.
+    have been cut short, since only its last record has no newline. `read_as`: what the file was recognised
+    as, with the numbers of prompts that contain their question and of answers without their reasoning.
 
     A pickle has scores, but neither the benchmark nor texts of files: whoever
     reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
@@ -81,6 +83,7 @@ class Result:
     unclean: Counter[str] = field(default_factory=Counter, repr=False)
     planned: int | None = None
     cut_short: InputError | None = field(default=None, repr=False)
+    read_as: ReadAs = PLAIN
 
     @property
     def moments(self) -> Moments:
@@ -280,10 +283,10 @@ class Result:
         """Line, and start of the line, of the responses that `to_dict` shows, ascending."""
         return sorted(
             {
-                sample.line: (sample.line, sample.start)
+                (sample.line, sample.start)
                 for summary in self._summaries.questions.values()
                 for sample in summary.samples
-            }.values()
+            }
         )
 
     @cached_property
@@ -389,7 +392,9 @@ class Result:
         return summarise(self.benchmark, self.response_scores)
 
     def _question_entry(
-        self, question_id: str, samples: Mapping[int, tuple[dict[str, Any], list[list[Any]]]]
+        self,
+        question_id: str,
+        samples: Mapping[tuple[int, int], tuple[dict[str, Any], list[list[Any]]]],
     ) -> dict[str, Any]:
         question, summary = self.benchmark[question_id], self._summaries.questions[question_id]
         return {
@@ -397,15 +402,15 @@ class Result:
             **summary.spread,
             "scores": summary.scores,
             "samples": [
-                _published_sample(question.sources, sample, *samples[sample.line])
+                _published_sample(question.sources, sample, *samples[sample.line, sample.start])
                 for sample in summary.samples
             ],
         }
 
-    def _samples(self) -> dict[int, tuple[dict[str, Any], list[list[Any]]]]:
-        """Returns the records of all samples by line, read in one pass, and what their rules missed."""
+    def _samples(self) -> dict[tuple[int, int], tuple[dict[str, Any], list[list[Any]]]]:
+        """Returns the records of all samples by place, read in one pass, and what their rules missed."""
         asked = {
-            sample.line: question_id
+            (sample.line, sample.start): question_id
             for question_id, summary in self._summaries.questions.items()
             for sample in summary.samples
         }
@@ -413,9 +418,9 @@ class Result:
         found = list(self.responses.records(places))
         column = self.benchmark.coder.column([answer for answer, _ in found], 1)
         samples = {}
-        for i, ((line, _), (_, record)) in enumerate(zip(places, found, strict=True)):
-            rules = self.benchmark.helpfulness(self.benchmark[asked[line]])
-            samples[line] = record, rules.results(column.texts[i], column.coded[i])
+        for i, (place, (_, record)) in enumerate(zip(places, found, strict=True)):
+            rules = self.benchmark.helpfulness(self.benchmark[asked[place]])
+            samples[place] = record, rules.results(column.texts[i], column.coded[i])
         return samples
 
 

@@ -134,6 +134,7 @@ class Job(Closing):
             "metadata_hash": self._benchmark.metadata_hash,
             "settings": repr(self._benchmark.settings),
             "fields": options.fields,
+            "layout": [options.layout, options.requests, options.think],
             "clean": options.clean,
             "run": None if options.run is None else options.run.key,
             "sizes": [options.text_size, options.rows],

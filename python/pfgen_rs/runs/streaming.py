@@ -16,10 +16,12 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import count_unclean, stated_mode
+from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.signature import signature
+from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import score_store
 from pfgen_rs.runs.responses import FileResponses, with_texts
@@ -190,6 +192,7 @@ class _StreamedFile:
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
         self._unclean: dict[str | None, Counter[str]] = {}
+        self._reasoned = 0
         self._runs: dict[str | None, score_store.ResponseScores] = {}
         self._ahead: Ahead[_Begun] | None = None
 
@@ -233,6 +236,7 @@ class _StreamedFile:
         chunk, codes, parts, scores = begun
         self._problems += chunk.problems
         self._cut_short = chunk.cut_short
+        self._reasoned += chunk.reasoned
         table = None
         if parts is None:
             scored = next(scores)
@@ -374,7 +378,13 @@ class _StreamedFile:
             clean=reading.clean,
             unclean=self._unclean.get(name, Counter()),
             run=name,
+            read_as=self._read_as,
         )
+
+    @property
+    def _read_as(self) -> ReadAs:
+        known = self._reading.options.read_as or PLAIN
+        return known.counting(self._known.prompts, self._known.several, self._reasoned)
 
     @cached_property
     def _texts(self) -> FileResponses:
@@ -405,16 +415,25 @@ class Known:
         self._benchmark, self._path, self._skip = benchmark, path, skip
         self._questions = benchmark.in_order
         self._ready: set[int] = set()
+        self._asked = Asked(benchmark)
+        self.prompts = self.several = (
+            0  # questions found in prompts, and those with several questions
+        )
         self._searches = SEARCHES
 
     def of(self, chunk: Chunk) -> tuple[Chunk, _native.Codes]:
         """Returns the chunk with only known questions, and their numbers.
 
-        The first unknown question is an error unless they are skipped. Scorers of the known ones are built
-        here, so that Ctrl-C does not have to wait for them.
+        A prompt may contain the question. The first unknown question is an error unless they are skipped.
+        Scorers of the known ones are built here, so that Ctrl-C does not have to wait for them.
         """
         # One thread is enough, and does not have to wait for those that score.
-        codes = self._benchmark.numbers.find(_native.Texts(chunk.asked, 1), 1)
+        asked = _native.Texts(chunk.asked, 1)
+        codes = self._benchmark.numbers.find(asked, 1)
+        if chunk.read_as.asks_prompts and codes.unknown():
+            ids = self._benchmark.ids
+            codes, prompts, several = in_prompts(self._asked, ids, codes, asked)
+            self.prompts, self.several = self.prompts + prompts, self.several + several
         if unknown := codes.unknown():
             self._refuse(chunk, unknown)
             numbers = codes.array()

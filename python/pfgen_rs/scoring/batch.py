@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, StoreError
-from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.layouts import ReadAs
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.settings import score_names, share_name
 from pfgen_rs.metrics.units import Answer, Column
+from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.scoring.inputs import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
+from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Responses, Table, text_columns
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # number of questions to inspect for a hint in an error message
@@ -129,40 +131,38 @@ def _details(
 def score_batch(
     benchmark: QuestionSet,
     data: Table | QuestionColumn,
-    answers: AnswerColumn | None = None,
+    answers: AnswerColumn | None,
+    options: Options,
     *,
-    question_field: str = FIELDS[0],
-    answer_field: str = FIELDS[1],
-    clean: Clean = False,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """Score many answers, one per row; see `Benchmark.score_batch`."""
-    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    return score_batch_columns(benchmark, questions, texts, threads=threads, chunk_size=chunk_size)
+    found = text_columns(data, answers, options)
+    return score_responses(benchmark, found, threads=threads, chunk_size=chunk_size)
 
 
-def score_batch_columns(
+def score_responses(
     benchmark: QuestionSet,
-    questions: pl.Series,
-    answers: Any,
+    found: Responses,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    codes, column = numbered_batch(benchmark, questions, answers, threads=threads)
+    codes, column, _ = numbered_responses(benchmark, found, threads=threads)
     return score_numbered(benchmark, codes, column, threads=threads, chunk_size=chunk_size)
 
 
-def numbered_batch(
-    benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
-) -> tuple[_native.Codes, Column]:
-    """Returns the numbers of a column of questions and the coded answers, for `score_numbered`."""
-    column = benchmark.coder.column(answers, threads)
-    if len(column.coded) != len(questions):
-        raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
-    return question_numbers(benchmark, questions, threads=threads), column
+def numbered_responses(
+    benchmark: QuestionSet, found: Responses, *, threads: int | None = None
+) -> tuple[_native.Codes, Column, ReadAs]:
+    """Returns the numbers of the questions and the coded answers, for `score_numbered`."""
+    column = benchmark.coder.column(found.answers, threads)
+    if len(column.coded) != len(found.questions):
+        raise InputError(f"{len(found.questions)} questions but {len(column.coded)} answers")
+    codes, read_as = question_numbers(benchmark, found, threads=threads)
+    return codes, column, read_as
 
 
 def score_numbered(
@@ -242,23 +242,33 @@ def score_frame(
 
 
 def question_numbers(
-    benchmark: QuestionSet, questions: Any, *, threads: int | None = None
-) -> _native.Codes:
-    """Returns the number of each question (text or id). Raises an error naming the row of an unknown one."""
-    if isinstance(questions, pl.Series):
-        if questions.null_count():
-            raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
-        if questions.dtype.is_nested() or questions.dtype == pl.Object:
-            raise InputError(f"invalid questions: expected text, not {questions.dtype.base_type()}")
-        questions = questions.cast(pl.String)
-    return numbers_of(benchmark, _native.Texts(questions, threads), threads=threads)
+    benchmark: QuestionSet, found: Responses, *, threads: int | None = None
+) -> tuple[_native.Codes, ReadAs]:
+    """Returns the number of each question (text, id, or a prompt with it), and how many were in prompts.
+
+    Raises an error naming the row of an unknown one.
+    """
+    questions, read_as = found.questions, found.read_as
+    if questions.null_count():
+        raise InputError(f"row {questions.is_null().arg_true()[0]}: the question is null")
+    if questions.dtype.is_nested() or questions.dtype == pl.Object:
+        raise InputError(f"invalid questions: expected text, not {questions.dtype.base_type()}")
+    texts = _native.Texts(questions.cast(pl.String), threads)
+    codes = benchmark.numbers.find(texts, threads)
+    if read_as.asks_prompts and codes.unknown():
+        codes, prompts, several = in_prompts(Asked(benchmark), benchmark.ids, codes, texts)
+        read_as = read_as.counting(prompts, several, read_as.reasoned)
+    return _known(benchmark, texts, codes), read_as
 
 
 def numbers_of(
     benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
 ) -> _native.Codes:
     """Returns the number of each question in a native column. Raises an error naming an unknown one's row."""
-    codes = benchmark.numbers.find(texts, threads)
+    return _known(benchmark, texts, benchmark.numbers.find(texts, threads))
+
+
+def _known(benchmark: QuestionSet, texts: _native.Texts, codes: _native.Codes) -> _native.Codes:
     for row in codes.unknown():
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
-from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
+from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Options
+from pfgen_rs.io.cleaning import (
+    Mode,
+    clean_column,
+    cleaning_mode,
+    column_without_thoughts,
+    thoughtful_rows,
+)
+from pfgen_rs.io.converted import has_nested, resolved, schema_record
+from pfgen_rs.io.layouts import PLAIN, ReadAs, exchanges, is_plain
 from pfgen_rs.io.lines import missing
 from pfgen_rs.io.reading import MOST_RUNS, too_many_runs
 from pfgen_rs.io.text import shortened
@@ -55,7 +65,7 @@ QuestionColumn: TypeAlias = "Sequence[str | Question] | _Arrow"
 AnswerColumn: TypeAlias = "Sequence[Answer] | _Arrow"
 """Texts or, if the unit is `token`, lists of ids."""
 
-FIELDS = ("question", "answer")
+_DEFAULT = Options()
 _ARROW = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__")
 _EXPECTED = (
     "expected a table (DataFrame, Arrow table, Dataset, mapping of columns), a list of dicts, or a list of "
@@ -63,43 +73,69 @@ _EXPECTED = (
 )
 
 
-def text_columns(
-    data: Any,
-    answers: Any = None,
-    fields: tuple[str, str] = FIELDS,
-    clean: Clean = False,
-) -> tuple[pl.Series, Any]:
-    """Returns the questions as text, and the answers, cleaned if requested.
+class Responses(NamedTuple):
+    """A column of questions and one of answers; `read_as`: where they were."""
 
-    `data`: a table with the columns `fields`, a list of dicts with these keys, or the questions if `answers`
-    are passed separately. Raises `InputError` for anything else.
+    questions: pl.Series
+    answers: Any
+    read_as: ReadAs
+
+
+def text_columns(data: Any, answers: Any = None, options: Options = _DEFAULT) -> Responses:
+    """Returns the questions as text, and the answers, cleaned and without reasoning as options say.
+
+    `data`: a table, a list of dicts, or the questions if `answers` are passed separately. Questions and
+    answers are recognised as in files. Raises `InputError` for anything else.
     """
-    questions, texts = _data_columns(data, answers, fields)
-    mode = cleaning_mode(clean)
-    return questions, texts if mode is None else _cleaned_answer(texts, mode)
+    return prepared(_data_columns(data, answers, options), options)
+
+
+def prepared(found: Responses, options: Options) -> Responses:
+    """Returns responses whose answers are without reasoning, and clean, as options say."""
+    if replace(options, read_as=found.read_as).strips_reasoning:
+        found = _reasoned(found)
+    mode = cleaning_mode(options.clean)
+    return found if mode is None else found._replace(answers=_cleaned_answer(found.answers, mode))
+
+
+def _reasoned(found: Responses) -> Responses:
+    column = _texts(found.answers)
+    if not (rows := thoughtful_rows(_native.Texts(column, 1))):
+        return found
+    read_as = replace(found.read_as, reasoned=found.read_as.reasoned + len(rows))
+    return Responses(found.questions, column_without_thoughts(column, rows), read_as)
 
 
 def _cleaned_answer(answers: Any, mode: Mode) -> pl.Series:
+    return clean_column(_texts(answers), mode)
+
+
+def _texts(answers: Any) -> pl.Series:
     try:
-        return clean_column(pl.Series("answer", answers), mode)
+        return pl.Series("answer", answers, dtype=pl.String)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"invalid answers: expected text: {_error_line(error)}") from None
 
 
-def _data_columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Series, Any]:
+def _data_columns(data: Any, answers: Any, options: Options) -> Responses:
     if answers is not None:
-        return _question_column(data), _column_as_text(answers)
+        return Responses(_question_column(data), _column_as_text(answers), PLAIN)
     if _is_hugging_face_dataset(data):
-        data = _columns_of_dataset(data, fields)
-    if isinstance(data, pl.LazyFrame):
-        data = _selected_columns(data, fields).collect()
-    if not _is_tabular(data):
-        return _columns_of_records(data, fields)
-    frame = data if isinstance(data, pl.DataFrame) else _frame(data)
-    for key, advice in zip(fields, ADVICE, strict=True):
-        _check_column(key, frame.columns, advice)
-    questions, texts = (frame.get_column(key) for key in fields)
-    return questions.alias("question"), _column_as_text(texts)
+        data, options = _columns_of_dataset(data, options)
+    if not isinstance(data, pl.LazyFrame) and not _is_tabular(data):
+        return _columns_of_records(data, options)
+    frame = data if isinstance(data, pl.DataFrame | pl.LazyFrame) else _frame(data)
+    schema = frame.collect_schema()
+    first = [] if is_plain(schema) else frame.lazy().head(1).collect().to_dicts()
+    options = resolved(options, schema_record(schema, *first))
+    if has_nested(schema, options):
+        return _columns_of_records(frame.lazy().collect().iter_rows(named=True), options)
+    for key, advice in zip(options.fields, ADVICE, strict=True):
+        _check_column(key, schema, advice)
+    chosen = frame.lazy().select(list(dict.fromkeys(options.fields))).collect()
+    questions, texts = (chosen.get_column(key) for key in options.fields)
+    read_as = options.read_as or PLAIN
+    return Responses(questions.alias("question"), _column_as_text(texts), read_as)
 
 
 def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
@@ -107,7 +143,7 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
         return data
     if _is_hugging_face_dataset(data):
-        data = _columns_of_dataset(data)
+        data, _ = _columns_of_dataset(data, None)
     return _frame(data if _is_tabular(data) else list(data))
 
 
@@ -141,14 +177,6 @@ def _check_column(key: str, found: Iterable[str], advice: str) -> None:
         raise missing("column", key, found, advice)
 
 
-def _selected_columns(frame: pl.LazyFrame, fields: Sequence[str]) -> pl.LazyFrame:
-    """Select only question and answer, so that nothing else is computed."""
-    found = frame.collect_schema().names()
-    for key, advice in zip(fields, ADVICE, strict=True):
-        _check_column(key, found, advice)
-    return frame.select(list(dict.fromkeys(fields)))
-
-
 def _is_tabular(data: Any) -> bool:
     return isinstance(data, pl.DataFrame | Mapping) or any(hasattr(data, name) for name in _ARROW)
 
@@ -167,34 +195,60 @@ def _is_hugging_face_dataset(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "datasets"
 
 
-def _columns_of_dataset(data: Any, fields: Sequence[str] = ()) -> Any:
+def _columns_of_dataset(data: Any, options: Options | None) -> tuple[Any, Any]:
+    """Returns the columns that are read, all without options; and options that say which they are."""
     if isinstance(data, Mapping):
         splits = ", ".join(map(repr, data))
         raise InputError(f"expected one dataset, found several: choose one of {splits}: data[…]")
     if not hasattr(data, "__len__"):  # a streamed dataset yields one dict per row
-        return data
-    for key, advice in zip(fields, ADVICE, strict=False):
-        _check_column(key, data.column_names, advice)
-    chosen = data.select_columns(list(dict.fromkeys(fields))) if fields else data
-    return chosen.with_format("arrow")[:]
+        return data, options
+    if options is not None:
+        first = data.with_format(None)[0] if len(data) else dict.fromkeys(data.column_names, "…")
+        options = resolved(options, first)
+        roots = dict.fromkeys(
+            name if name in first else name.split(".")[0] for name in options.fields
+        )
+        for root, advice in zip(roots, ADVICE, strict=False):
+            _check_column(root, data.column_names, advice)
+        data = data.select_columns(list(roots))
+    return data.with_format("arrow")[:], options
 
 
-def _columns_of_records(data: Any, fields: Sequence[str]) -> tuple[pl.Series, Any]:
+def _columns_of_records(data: Any, options: Options) -> Responses:
     """Returns the columns of a list (or iterator) of dicts."""
     if isinstance(data, str | bytes | os.PathLike) or not isinstance(data, Iterable):
         advice = "; use score_file for files" if isinstance(data, str | os.PathLike) else ""
         raise InputError(f"{_EXPECTED}; found {type(data).__name__}{advice}")
     columns: tuple[list[Any], list[Any]] = [], []
+    reasoned = 0
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise InputError(f"{_EXPECTED}; found {type(record).__name__} in row {row}")
-        for column, key, advice in zip(columns, fields, ADVICE, strict=True):
-            if key not in record:
-                problem = missing("key", key, record, advice).problem
-                raise InputError(f"row {row}: {problem}")
-            column.append(record[key])
+        try:
+            options = resolved(options, record)
+            found = _exchange(record, options)
+        except InputError as error:
+            raise InputError(f"row {row}: {error.problem}") from None
+        for column, value in zip(columns, found, strict=False):
+            column.append(value)
+        reasoned += bool(found[2:] and found[2])
     questions, answers = columns
-    return _question_column(questions), answers
+    read_as = replace(options.read_as or PLAIN, reasoned=reasoned)
+    return Responses(_question_column(questions), answers, read_as)
+
+
+def _exchange(record: Mapping[str, Any], options: Options) -> Sequence[Any]:
+    """Returns question and answer of a record, and whether reasoning was left out."""
+    read_as = options.read_as or PLAIN
+    if read_as.is_plain or options.tokens:
+        for key, advice in zip(options.fields, ADVICE, strict=True):
+            if key not in record:
+                raise missing("key", key, record, advice)
+        return [record[key] for key in options.fields]
+    found = list(exchanges(record, read_as, None))
+    if len(found) != 1:
+        raise InputError(f"has {len(found)} answers: expected one in each row")
+    return found[0]
 
 
 def _question_column(questions: Any) -> pl.Series:

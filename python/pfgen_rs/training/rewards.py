@@ -2,19 +2,21 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any
 
 from pfgen_rs import InputError, SettingsError, UnknownQuestionError, _native
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from pfgen_rs.io.messages import spoken
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task, item_id, read_task
 from pfgen_rs.metrics.settings import Metric
-from pfgen_rs.questions import folder, question_set
+from pfgen_rs.questions import folder
+from pfgen_rs.questions.asked import Asked, prompt_text
 from pfgen_rs.training.checks import function
 
 _COLUMNS = ("question", "questions")  # columns of a data set that name the question
@@ -93,7 +95,7 @@ class Reward:
         return again, (folder.Placed(self.benchmark), self.metric)
 
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
-        texts = list(map(completion_text, completions))
+        texts = [spoken(completion, "assistant").text for completion in completions]
         if self.clean is not None:
             return list(map(self.clean, texts))
         for row in _unclean_rows(texts):
@@ -116,80 +118,6 @@ def _unclean_rows(texts: list[str]) -> Sequence[int]:
         return _native.unclean_rows(_native.Texts(texts, 1), _CUT)
     except InputError:  # a lone surrogate
         return range(len(texts))
-
-
-_PROMPTS = 4096  # cached, since every prompt comes with several completions
-
-
-class Asked:
-    """Finds the question in a prompt. Thread-safe."""
-
-    def __init__(self, benchmark: question_set.QuestionSet) -> None:
-        names = [(name, q.id) for q in benchmark for name in (q.id, q.text)]
-        self._ids = dict(names)
-        self._texts = [(question.text, question.id) for question in benchmark]
-        self._last_known = lru_cache(maxsize=_PROMPTS)(self._standing_last)
-
-    def ids(self, prompts: Iterable[Any]) -> list[str | None]:
-        """Returns `id` of each prompt; several completions of one prompt come one after the other."""
-        found: list[str | None] = []
-        last: Any = None
-        for prompt in prompts:
-            if found and (prompt is last or (type(prompt) is str and prompt == last)):
-                found.append(found[-1])
-            else:
-                found.append(self.id(prompt))
-                last = prompt
-        return found
-
-    def id(self, prompt: Any) -> str | None:
-        """Returns the id of the question asked by a prompt (a string or messages), or `None`.
-
-        This is the question after the last `Q: ` if nothing but an `A:` follows; the prompt itself if it is a
-        question or an id; or the known question that occurs last in it, for example in a prompt rendered by a
-        chat template.
-        """
-        text = prompt_text(prompt)
-        line, _, rest = text[text.rfind("Q: ") + 3 :].partition("\n")
-        if rest in ("", "A:"):
-            found = self._ids.get(line)
-            if found is not None:
-                return found
-        return self._ids.get(text.strip()) or self._last_known(text)
-
-    def _standing_last(self, prompt: str) -> str | None:
-        ends = ((prompt.rfind(text) + len(text), text, found) for text, found in self._texts)
-        # If two end at the same position, one is a suffix of the other: take the longer one.
-        known = [(end, len(text), found) for end, text, found in ends if end >= len(text)]
-        return max(known)[2] if known else None
-
-
-def prompt_text(prompt: Any) -> str:
-    """Returns the text of a prompt: a string, or the last user message of a chat."""
-    return prompt if isinstance(prompt, str) else _last_message(prompt, "user")
-
-
-def completion_text(completion: Any) -> str:
-    """Returns the text of a completion: a string, or the last assistant message of a chat."""
-    return completion if isinstance(completion, str) else _last_message(completion, "assistant")
-
-
-def _last_message(messages: Any, role: str) -> str:
-    """Returns the last message of a role in a chat; raises `InputError` if it is not a chat."""
-    if not isinstance(messages, Sequence) or not all(isinstance(m, Mapping) for m in messages):
-        raise InputError(f"expected a string or a list of messages, not {type(messages).__name__}")
-    for message in reversed(messages):
-        if message.get("role", role) == role:
-            return _content(message.get("content"))
-    return ""
-
-
-def _content(content: Any) -> str:
-    """Returns a message's text, without parts that are not text, such as images."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, Sequence) else ()
-    return "".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
 
 
 def _end(text: str) -> str:
@@ -260,9 +188,9 @@ class TaskReward:
         if len(prompts) != len(completions):
             raise InputError(f"{len(prompts)} prompts, but {len(completions)} completions")
         golds = self._golds(prompts, columns)
-        texts = map(completion_text, completions)
+        texts = [spoken(completion, "assistant").text for completion in completions]
         if self.clean is not None:
-            texts = map(self.clean, texts)
+            texts = list(map(self.clean, texts))
         # Sample by sample: threads of native code and polars do not survive a fork.
         value = measures.find_metric(self.metric).value
         unknown = math.nan if self.unknown is None else self.unknown

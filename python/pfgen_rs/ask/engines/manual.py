@@ -9,7 +9,8 @@ from typing import Any
 from pfgen_rs.ask import Answered, Details, Outcome, Parameters, Task, wire
 from pfgen_rs.ask.engines import command, engine
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.formats import answer_record, custom_id, is_failed
+from pfgen_rs.io.layouts import named
+from pfgen_rs.io.layouts.batches import batch_output
 from pfgen_rs.io.lines import parse_line, text_field
 
 Key = tuple[int, str]
@@ -64,23 +65,30 @@ def _read(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
             continue
         try:
             record = parse_line(line)
-            if is_failed(record):
+            output = batch_output(record)
+            if output is not None and output[1] is None:
                 blank += 1
                 continue
-            found = answer_record(record)
-            key, answer = _parsed(found)
+            key, answer = _parsed(record if output is None else _answered(*output))
             if key in answers:
                 raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
             raise InputError(error.problem, path=path, line=number) from None
         if answer.strip():
-            answers[key] = answer, None if found is record else _details_of_response(record)
+            answers[key] = answer, None if output is None else _details_of_response(record)
         else:
             blank += 1
     return answers, blank
 
 
-def _details_of_response(record: Mapping[str, Any]) -> Details:
+def _answered(custom_id: str, answer: str | None) -> Mapping[str, Any]:
+    trial, question = named(custom_id)
+    return {**({} if trial is None else {"trial": trial}), "question": question, "answer": answer}
+
+
+def _details_of_response(record: Mapping[str, Any]) -> Details | None:
+    if "response" not in record:
+        return None
     body = record["response"]["body"]
     return wire.served_by(body, body["choices"][0])
 
@@ -102,6 +110,6 @@ def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
     """
     lines = []
     for number, task in enumerate(tasks, 1):
-        name = json.dumps(custom_id(task.trial, task.question), ensure_ascii=False)
+        name = json.dumps(f"{task.trial}/{task.question}", ensure_ascii=False)
         lines.append(f'{command.task_line(number, task, parameters)[:-1]}, "custom_id": {name}}}\n')
     return "".join(lines)
