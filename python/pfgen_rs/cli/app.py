@@ -257,5 +257,5 @@ def _root_command(
 
     - `pfgen-rs score my-answers.jsonl -b pfgen-bench` – score a run with them
 
-    Exit codes: 0 success, 1 a check failed, 2 bad usage or input.
+    Exit codes: 0 success, 1 a check failed, 2 bad usage or input, 3 `gate` cannot tell.
     """

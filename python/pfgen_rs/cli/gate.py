@@ -33,7 +33,7 @@ def gate(
     ] = "same",
     output_format: Annotated[
         Literal["sentence", "json", "markdown"],
-        typer.Option("--format", "-f", help="What is printed; the sentence then to stderr."),
+        typer.Option("--format", "-f", help="What to print; the sentence then goes to stderr."),
     ] = "sentence",
     junit: Annotated[
         Path | None,
@@ -53,8 +53,8 @@ def gate(
     for changes that should change nothing, such as another inference engine.
 
     A wrong verdict has a probability of at most 1 minus --level. Where neither is certain, the sentence says
-    how many trials would tell. Noise is measured between trials; runs with a single answer to a question are
-    compared over questions, where only larger drops show.
+    how many trials would tell. Trials of the same number are compared, as many as both runs have; fewer than
+    three are compared over questions, where only larger drops show.
 
     `--format markdown` is a table for a pull request. In JUnit XML, each metric is a test: a drop is a
     failure, and one that the gate cannot tell is skipped. With another format than `sentence`, the sentence
