@@ -103,7 +103,7 @@ def test_both_answer_the_same_questions(mini: Benchmark) -> None:
     assert (tables.names, tables.verdict, tables.difference) == (("base", "new"), "pass", 0)
 
 
-EVIL = 'a|b`<img>\n\x00\x1b[31m&"]]>*x*'
+EVIL = 'a|b`<img>\uffff\n\x00\x1b[31m&"]]>*x*'
 
 
 @pytest.fixture
