@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal
 
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.comparisons import comparison_samples
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.runs.result import Result
@@ -127,8 +127,11 @@ def gate(
     """
     metrics: Sequence[str] = METRICS if metric == "all" else [metric]
     rule = Rule(max_drop, level, test, len(metrics))
-    if isinstance(base, str | PathLike) and isinstance(new, str | PathLike) and base == new:
-        raise InputError("given twice: name another run", path=fspath(base))
+    named = isinstance(base, str | PathLike) and isinstance(new, str | PathLike)
+    if base is new or (named and base == new):
+        raise InputError("base and new are the same run: name another")
+    if scoring and isinstance(base, Result) and isinstance(new, Result):
+        raise SettingsError(f"the runs are scored already, so {', '.join(scoring)} has no effect")
     results = [
         run if isinstance(run, Result) else score_file(run, benchmark, **scoring)
         for run in (base, new)
@@ -143,6 +146,9 @@ def gate(
             f"{counted(len(left_out), 'question')} answered by only one of the runs "
             f"({', '.join(left_out[:5])}): a gate needs the same questions in both"
         )
+    decisions = tuple(
+        decide(of_base, of_new, rule, metric=each, questions=questions) for each in metrics
+    )
     means = (run.means(metrics[0]).tolist() for run in same_trials(samples))
     rows = [
         {
@@ -154,7 +160,4 @@ def gate(
         }
         for name, before, after in zip(of_base.questions, *means, strict=True)
     ]
-    decisions = (
-        decide(of_base, of_new, rule, metric=each, questions=questions) for each in metrics
-    )
-    return Gate((of_base.name, of_new.name), tuple(decisions), of_new.signature, tuple(rows))
+    return Gate((of_base.name, of_new.name), decisions, of_new.signature, tuple(rows))

@@ -95,11 +95,13 @@ def test_both_answer_the_same_questions(mini: Benchmark) -> None:
     less = mini.evaluate(rows.filter(pl.col("question") != mini["Q05"].text))
     with pytest.raises(InputError, match=r"1 question answered by only one of the runs \(Q05\)"):
         pfgen_rs.gate(whole, less)
-    with pytest.raises(InputError, match="given twice"):
+    with pytest.raises(SettingsError, match="so max_dorp has no effect"):
+        pfgen_rs.gate(whole, less, max_dorp=0.5)
+    with pytest.raises(InputError, match="are the same run"):
         pfgen_rs.gate(FALL[0], FALL[0], mini)
     with pytest.raises(SettingsError, match="unknown test 'better'"):
         pfgen_rs.gate(*FALL, mini, test="better")  # type: ignore[arg-type]
-    tables = pfgen_rs.gate(rows, rows, mini, max_drop=0.2)
+    tables = pfgen_rs.gate(rows, rows.clone(), mini, max_drop=0.2)
     assert (tables.names, tables.verdict, tables.difference) == (("base", "new"), "pass", 0)
 
 
