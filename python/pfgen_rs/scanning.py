@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polars.io.plugins import register_io_source
@@ -134,6 +133,7 @@ class _ScanScorer:
     def append(
         self,
         frame: pl.DataFrame,
+        fields: tuple[str, str],
         read_as: ReadAs,
         clean: Mode | None,
         raw: Options | None = None,
@@ -144,7 +144,7 @@ class _ScanScorer:
         """
         rows = Options().rows
         pieces = [
-            self._scores(frame[at : at + rows], read_as, raw)
+            self._scores(frame[at : at + rows], fields, read_as, raw)
             for at in range(0, max(len(frame), 1), rows)
         ]
         settings = self.benchmark.settings
@@ -152,8 +152,10 @@ class _ScanScorer:
         scores = pl.concat(pieces).with_columns(signature=pl.lit(name, dtype=pl.String))
         return frame.hstack(scores.select(list(self.schema)))
 
-    def _scores(self, frame: pl.DataFrame, read_as: ReadAs, raw: Options | None) -> pl.DataFrame:
-        columns = [frame.get_column(field) for field in (read_as.question, read_as.answer)]
+    def _scores(
+        self, frame: pl.DataFrame, fields: tuple[str, str], read_as: ReadAs, raw: Options | None
+    ) -> pl.DataFrame:
+        columns = [frame.get_column(field) for field in fields]
         # Categories become text; lists of token ids stay.
         question, answer = (c if c.dtype.is_nested() else c.cast(pl.String) for c in columns)
         found = Responses(question, answer, read_as)
@@ -177,8 +179,7 @@ class _ScanQuery:
         if self._predicate is not None and self._filter_first:
             frame = frame.filter(self._predicate)
         if self._scored:
-            named = replace(read_as, question="question", answer="answer")
-            frame = self._scorer.append(frame, named, clean)
+            frame = self._scorer.append(frame, ("question", "answer"), read_as, clean)
         if self._predicate is not None and not self._filter_first:
             frame = frame.filter(self._predicate)
         return frame.select(self._columns)
@@ -199,6 +200,6 @@ def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Optio
             question, answer = (pl.col(key) for key in options.fields)
             usable = question.cast(pl.String).is_in(known) & answer.is_not_null()
             batch = batch.filter(usable)
-        return scorer.append(batch, options.read_as or PLAIN, mode, options)
+        return scorer.append(batch, options.fields, options.read_as or PLAIN, mode, options)
 
     return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)

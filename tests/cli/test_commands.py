@@ -234,6 +234,19 @@ def test_explain_shows_where_the_score_comes_from(benchmark: Path) -> None:
     assert shown.splitlines()[-1] == score.signature
 
 
+def test_explain_an_answer_of_a_run(benchmark: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run.jsonl"
+    records = [{"prompt": question, "response": answer} for question, answer in GOOD]
+    run.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    asked = ("explain", "Q02", "-b", benchmark, "--format", "json")
+    done = pfgen(*asked, "--file", run, "--trial", "2")
+    assert json.loads(done.stdout)["answer"] == GOOD[3][1]
+    assert "read as prompts and responses" in done.stderr
+    refused = pfgen(*asked, "--file", run, "--trial", "3")
+    assert "no answer 3: the run has 2 answers to Q02" in refused.stderr
+    assert refused.returncode == pfgen(*asked).returncode == 2
+
+
 def test_explain_as_json_from_standard_input(benchmark: Path) -> None:
     answer = "猫は狩りのために体力を残して眠ります。"
     arguments = ("explain", CATS, "-", "-b", benchmark, "--format", "json")

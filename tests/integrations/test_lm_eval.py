@@ -27,7 +27,13 @@ from pfgen_rs.integrations.lm_eval.choices import (
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, TaskData, item_id, read_tasks, tasks
-from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
+from pfgen_rs.llm_jp_eval.prompts import (
+    PromptSettings,
+    filled,
+    outputs_by_task,
+    read_outputs,
+    template,
+)
 from pfgen_rs.llm_jp_eval.scoring import (
     Evaluation,
     ScoreSettings,
@@ -356,6 +362,10 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     rows = expected.frame.filter(task="jemhopqa")
     assert [sample["filtered_resps"][0][0] for sample in samples] == rows["pred"].to_list()
     assert [sample["char_f1"] for sample in samples] == rows["value"].to_list()
+    data = [data for data in datas if data.task == "jemhopqa"]
+    outputs = outputs_by_task(data, read_outputs(logged))
+    again = evaluate(data, {task: [text or "" for text in outputs[task]] for task in outputs})
+    assert again.frame["value"].to_list() == rows["value"].to_list()
 
 
 def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) -> None:

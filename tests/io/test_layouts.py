@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
-from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_runs
+from pfgen_rs import Benchmark, InputError, load_benchmark, scan, score_file, score_runs
 
 Records = list[dict[str, Any]]
 CASES = 40
@@ -273,6 +273,15 @@ def test_a_batch_is_joined_with_its_requests(
         score_file(short, bench)
 
 
+@pytest.mark.parametrize("name", ["few-shot prompts", "lm-eval 0.4", "chats as prompts"])
+def test_every_layout_can_be_scanned(name: str, bench: Benchmark, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", records(name))
+    found = scan(path, bench).select("question_id", "average").collect()
+    assert found.equals(score_file(path, bench).frame.select("question_id", "average"))
+    if name == "few-shot prompts":
+        assert scan(pl.scan_ndjson(path), bench).select("average").collect().equals(found[:, 1:])
+
+
 def test_prompts_and_reasoning_are_counted(bench: Benchmark, tmp_path: Path) -> None:
     several = f"例：{SEAS}→青い光。\n問い：{CATS}\n答え："
     found = [
@@ -343,6 +352,9 @@ def test_paths_of_fields(bench: Benchmark, tmp_path: Path, wanted: list[tuple[An
     assert run.name == "n"
     with pytest.raises(InputError, match=r"missing key 'x.p' \(there is no 'p'\)"):
         score_file(path, bench, **how | {"question_field": "x.p"})
+    own = [{"question": q, "answer": a, "by": {"m": "n"}} for q, a in GOOD]
+    [run] = score_runs(written(tmp_path / "own.jsonl", own), bench, run_field="by.m")
+    assert (run.name, run.read_as.is_told) == ("n", False)
     dotted = written(tmp_path / "b.jsonl", [{"x.q": q, "a": a} for q, a in GOOD])
     assert scores(dotted, bench, question_field="x.q", answer_field="a") == wanted
 

@@ -271,7 +271,7 @@ def test_both_languages_and_a_narrow_screen_that_scrolls_down_only(
             details.locator("summary").click()
         assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
     page.get_by_role("button", name="日本語").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("評価モデルの判定")
+    expect(page.get_by_role("heading", level=1)).to_have_text("LLM 審査モデルの判定")
     expect(page.locator("#found")).to_have_text(f"{COUNT} ペア")
     text = page.locator("main").inner_text()
     names = ("Judge", "Verdict", "Order", "Probab", "Answer", "Decision", "raters", "pairs")

@@ -51,7 +51,7 @@ def test_what_a_file_says_and_leaves_out(tmp_path: Path) -> None:
 
 
 def test_the_configuration_of_the_page(tmp_path: Path) -> None:
-    page = DOCS / "how-to" / "build-configuration.md"
+    page = DOCS / "how-to" / "building.md"
     [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     config = read_config(config_file(tmp_path, text))
     assert replace(config, select=replace(config.select, stratify="", seconds=None)) == replace(

@@ -98,7 +98,8 @@ def _again(begin: Block, blocks: Iterator[Block]) -> Iterator[Block]:
 def _flattened(options: Options, block: Block) -> Options:
     """Returns options that say whether records like the first one are flat."""
     read_as = options.read_as or PLAIN
-    if read_as.is_plain or not read_as.is_flat:
+    is_named = read_as.is_plain and not any("." in key for key in options.keys)
+    if is_named or not read_as.is_flat:
         return options
     record = next(_records(block), None)
     keys = [*options.keys, read_as.question, read_as.answer]

@@ -12,6 +12,7 @@ from typing import Any
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import json_lines
+from pfgen_rs.io.layouts import ReadAs, exchanges
 from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
@@ -235,8 +236,9 @@ class Outputs:
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     """Read outputs by id: JSON lines, also compressed, or a JSON array.
 
-    An object is identified by `custom_id` or `id` (`jamp/test/0`). Its text is under `output`, `text`,
-    `response`, `completion` or `generated_text`, or in the response of OpenAI's batch API. Null texts and
+    An object is identified by `custom_id` or `id` (`jamp/test/0`), or the `id` of its `doc`. Its text is
+    under `output`, `text`, `response`, `completion` or `generated_text`, or where batch APIs and samples of
+    lm-evaluation-harness have it. Null texts and
     failed requests are missing outputs. Raises `InputError` with file and line for anything else, outputs of
     other splits, and ids that occur twice.
     """
@@ -329,7 +331,9 @@ def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None
 
 def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]:
     """Returns task, index and the first digits of the digest in a record's id."""
-    name = record.get("custom_id", record.get("id"))
+    document = record.get("doc")
+    named = document if isinstance(document, Mapping) else record
+    name = record.get("custom_id", named.get("id"))
     match = _ID.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         shown = f"{as_text(name)!r:.60}"
@@ -353,6 +357,9 @@ def _text(record: Mapping[str, Any]) -> str | None:
     output = batch_output(record)
     if output is not None:
         return output[1]
+    if "doc" in record and "resps" in record:  # unfiltered, as those of other tools
+        [found] = exchanges(record, ReadAs("lm-eval", "doc.id", "resps"), None)
+        return found.answer
     for key in _TEXTS:
         if key not in record:
             continue

@@ -90,6 +90,7 @@ def gather(
         more_fields=(fields.source, fields.model),
         tokens=config.unit == "token",
         advice=_ADVICE,
+        think="keep",
     )
     sorter = _Sorter(config, outlines, folder, memory)
     with read_ahead(sources, options) as readings:

@@ -46,7 +46,7 @@ _OF_MACHINES = ("//169.254.169.254", "//metadata.google.internal", "//metadata/"
 """Where a machine of a cloud is asked for its credentials, as a last resort."""
 _HOW_TO_BE_KNOWN = (
     "set them in the environment, or skip_signature=true as a storage option for what is public "
-    "(docs/how-to/object-storage.md)"
+    "(docs/how-to/scale.md)"
 )
 _LONGEST = 300
 _GLANCE = "10s"  # for a look at an endpoint, before it is used
