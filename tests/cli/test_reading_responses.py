@@ -87,7 +87,7 @@ def test_what_an_error_advises_can_be_done(command: str, tmp_path: Path, benchma
     places[1].write_bytes(renamed(GOOD[::-1]))
     refused = pfgen(command, *places, "-b", benchmark)
     assert refused.returncode == 2
-    assert "choose another with --question-field" in refused.stderr
+    assert "choose others with --question-field and --answer-field" in refused.stderr
     assert found(command, *places, "-b", benchmark, "--question-field", "q", "--answer-field", "a")
 
 

@@ -200,7 +200,7 @@ def test_empty_lines_are_passed_over_but_counted(
     [
         (f"{HEADER}Q01,a,b\n", "a row has more fields than the header: quote values that contain"),
         ("question;answer\nQ01;a\n", "found 'question;answer'; is the file separated by ';'"),
-        ("x,y\nQ01,a\n", "missing columns 'question' and 'answer': found 'x', 'y'; choose others"),
+        ("x,y\nQ01,a\n", "missing 'question' and 'answer': found 'x', 'y'; choose others"),
         ("question,y\nQ01,a\n", "missing column 'answer': found 'question', 'y'; choose another"),
         ('question,"ans"wer\nQ01,a\n', "quotation mark"),
         (HEADER, "no responses"),

@@ -15,7 +15,7 @@ from pfgen_rs.io.chunk import ADVICE, ADVICE_ON_BOTH, Options
 from pfgen_rs.io.containers import json_blocks, rows_as_json
 from pfgen_rs.io.layouts import LAYOUTS, PLAIN, Record, at, exchanges, is_plain, recognised
 from pfgen_rs.io.lines import Block, parse_line
-from pfgen_rs.io.messages import spoken
+from pfgen_rs.io.messages import is_chat, role_of, spoken
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.tables import first_row, table_rows, table_schema
 from pfgen_rs.io.text import shortened
@@ -34,14 +34,35 @@ def resolved(options: Options, record: Record | None) -> Options:
     if record is not None and not options.tokens:
         found = recognised(record, options.layout, chosen)
         if found is None and options.advice is ADVICE and not set(options.fields) & set(record):
-            names = " and ".join(map(repr, options.fields))
-            keys = ", ".join(map(repr, record)) or "nothing"
-            raise InputError(f"missing {names}: found {keys}; {ADVICE_ON_BOTH}")
+            raise _unrecognised(record, options)
     question, answer = options.fields
     found = found or replace(PLAIN, question=question, answer=answer)
     if options.run is not None and options.run.key in (found.question, found.answer):
         raise InputError(f"{options.run.key!r} cannot name runs: it is the question or the answer")
     return replace(options, read_as=found)
+
+
+class UnrecognisedError(InputError):
+    """A record of which it is unknown where question and answer are."""
+
+
+def _unrecognised(record: Record, options: Options) -> InputError:
+    names = " and ".join(map(repr, options.fields))
+    keys = ", ".join(shortened(repr(key)) for key in record) or "nothing"
+    return UnrecognisedError(f"missing {names}: found {keys}; {_advice(record)}")
+
+
+def _advice(record: Record) -> str:
+    """Returns what to do about a record without question and answer."""
+    if {"custom_id", "method", "body"} <= set(record):
+        return "these are requests of a batch: name the file of its outputs"
+    for key, value in record.items():
+        if value and isinstance(value, list) and is_chat(value):
+            if any(map(role_of, value)):
+                return f"the chat in {key!r} has no answer of the assistant"
+            if len(record) == 1:
+                return f"write the records in {key!r} one a line (jq -c '.{key}[]'), or as an array"
+    return ADVICE_ON_BOTH
 
 
 def schema_record(schema: pl.Schema, row: Record | None = None) -> Record:
@@ -130,9 +151,10 @@ def resolved_by(block: Block, path: str, options: Options) -> Options:
                 continue
             break  # which is told where lines are decoded
         try:
-            found = resolved(options, record)
-            return _joined(found, record, path)
+            return _joined(resolved(options, record), record, path)
         except InputError as error:
+            if isinstance(error, UnrecognisedError) and options.skip_bad_lines:
+                continue
             raise InputError(error.problem, path=path, line=number, item=block.item) from None
     return resolved(options, None)
 

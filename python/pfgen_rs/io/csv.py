@@ -60,7 +60,10 @@ class _CsvBlock(NamedTuple):
 
     def first_row(self, path: str) -> dict[str, Any] | None:
         """Returns the first record, unless its columns are plainly those of questions and answers."""
-        frame = self.table(path) if not is_plain(self.schema(path)) else pl.DataFrame()
+        if is_plain(self.schema(path)):
+            return None
+        first = self._replace(text=self.text[: _record_end(self.text, last=False)] or self.text)
+        frame = first.table(path)
         return frame.row(0, named=True) if frame.height else None
 
     def table(
@@ -82,6 +85,10 @@ class _CsvBlock(NamedTuple):
                 reason = (
                     f"a row has more fields than the header: quote values that contain {between}"
                 )
+            if self.text.count(b'"') % 2:
+                row = (first or 1) + len(_record_ends(self.text)[1])
+                problem = "a quotation mark is opened in this row and not closed"
+                raise InputError(problem, path=path, line=row, item="row") from None
             problem = f"cannot be read as {self.suffix}: {reason}"
             hint, line = _csv_encoding(self.header, self.text, first)
             raise InputError(problem + hint, path=path, line=line, item="row") from None
@@ -113,8 +120,11 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         if first == 1:
             schema = block.schema(source.path)
             _check_separator(schema, options)
-            options = resolved(options, schema_record(schema, block.first_row(source.path)))
-            check_columns(schema, options)
+            try:
+                options = resolved(options, schema_record(schema, block.first_row(source.path)))
+                check_columns(schema, options)
+            except InputError as error:
+                raise InputError(f"{error.problem}; the first row must name the columns") from None
         more = [key for key in options.keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])), first)
         blank = _blank_records(block.text, frame, options)

@@ -6,6 +6,7 @@ Lines end only at `\n`, so answers may contain U+2028, U+0085 and similar charac
 from __future__ import annotations
 
 import codecs
+import difflib
 import io
 import json
 from collections import deque
@@ -24,6 +25,7 @@ from pfgen_rs.io.compression import read_parts, read_some
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.layouts import PLAIN
 from pfgen_rs.io.source import SURROGATE, Raw, Source, has_lone_surrogate
+from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import np, pl
 
 LONGEST_LINE = 64 << 20
@@ -207,8 +209,8 @@ class _DecodedLines:
         record = parse_line(line, replace_invalid=options.replace_invalid)
         question, key = options.fields
         return [
-            text_field(record, question, options.advice[0]),
-            answer(record, key, options.advice[1]),
+            _needed(text_field, record, question, options.advice[0]),
+            _needed(answer, record, key, options.advice[1]),
             *(optional_text_field(record, key) for key in options.more_fields),
             *(as_text(record.get(kept.key)) for kept in options.keep),
         ]
@@ -323,7 +325,7 @@ def parse_line(line: bytes, *, replace_invalid: bool | None = None) -> dict[str,
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except ValueError as error:
-        whole = "; each object must be on a single line" if text.strip() == "{" else ""
+        whole = _json_advice(text, error)
         raise InputError(f"is not JSON: {error}: {_shown_record_value(text)}{whole}") from None
     if not isinstance(record, dict):
         raise InputError(f"expected an object, found {_shown_record_value(text.strip())}")
@@ -334,6 +336,20 @@ def parse_line(line: bytes, *, replace_invalid: bool | None = None) -> dict[str,
     return cast("dict[str, Any]", record)
 
 
+def _json_advice(text: str, error: ValueError) -> str:
+    """Returns what to do about text that is not JSON, if that is plain."""
+    text = text.strip()
+    if str(error).startswith("Unterminated string"):
+        return "; is the file cut short here?"
+    if text == "{":
+        return "; each object must be on a single line"
+    if text.startswith("{'"):
+        return "; is it a Python dict? Write it with json.dumps"
+    if text.endswith("},"):
+        return "; remove the comma at the end, or write an array: [{…}, {…}]"
+    return ""
+
+
 def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:
     try:
         return line.decode()
@@ -341,6 +357,8 @@ def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:
         hint = other_encoding(line)
         if replace_invalid and not hint:
             return valid_text(line)
+        if error.reason == "unexpected end of data":
+            hint = hint or "; is the file cut short here?"
         hint = hint or ("" if replace_invalid is None else REPLACE)
         raise InputError(f"is not UTF-8: {error.reason} at byte {error.start}{hint}") from None
 
@@ -375,10 +393,27 @@ def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) 
     return value
 
 
+def _needed(field: Callable[..., Any], record: Mapping[str, Any], key: str, advice: str) -> Any:
+    """Returns what `field` returns; its errors say how to go on."""
+    try:
+        return field(record, key, advice)
+    except InputError as error:
+        if key not in record:
+            raise
+        is_list = isinstance(record[key], list) and record[key] and isinstance(record[key][0], str)
+        other = f"choose an element, such as {key}.0, or leave" if is_list else "leave"
+        raise InputError(f"{error.problem}; {other} such lines out with --skip-bad-lines") from None
+
+
 def missing(kind: str, name: str, found: Iterable[str], advice: str | None) -> InputError:
     """Returns the error for a record without the key, or a table without the column `name`."""
-    names = ", ".join(map(repr, found)) or "nothing"
-    return InputError(f"missing {kind} {name!r}: found {names}{(advice and '; ' + advice) or ''}")
+    found = list(found)
+    names = ", ".join(shortened(repr(each)) for each in found) or "nothing"
+    near = difflib.get_close_matches(name, found, n=1, cutoff=0.75)
+    meant = f" (is it {near[0]!r}?)" if near else ""
+    return InputError(
+        f"missing {kind} {name!r}: found {names}{meant}{(advice and '; ' + advice) or ''}"
+    )
 
 
 def _record_field(record: Mapping[str, Any], key: str, advice: str | None) -> Any:

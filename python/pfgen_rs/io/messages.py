@@ -48,7 +48,9 @@ def exchange(messages: Any) -> tuple[Spoken, Spoken]:
     """
     roles = [role_of(message) for message in messages]
     if "assistant" not in roles or "user" in roles[_last(roles, "assistant") :]:
-        raise InputError("the chat does not end with an answer of the assistant")
+        raise InputError(
+            "the chat does not end with an answer of the assistant: --skip-bad-lines leaves it out"
+        )
     end = _last(roles, "assistant")
     return spoken(messages[:end], "user"), spoken(messages[: end + 1], "assistant")
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
-from pfgen_rs.io.chunk import Chunk, Kept, Options
+from pfgen_rs.io.chunk import RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.cleaning import (
     Mode,
     clean_column,
@@ -80,7 +80,7 @@ class Reading:
         names = cast("pl.DataFrame", chunk.kept).get_column(run.name).to_frame("name")
         named = names.select((pl.col("name") != "").fill_null(value=False)).to_series().to_numpy()
         for line in chunk.lines[~named].tolist():
-            problem = f"missing value of {run.key!r}, which names the run"
+            problem = f"missing value of {run.key!r}, which names the run; {RUN_ADVICE}"
             error = InputError(problem, path=self.source.path, line=line, item=chunk.item)
             if not self.options.skip_bad_lines:
                 raise error

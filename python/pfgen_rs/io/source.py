@@ -32,6 +32,7 @@ TABLE_SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 DATASET, DATASETS = "state.json", "dataset_dict.json"
 """Files in the folder of a Hugging Face dataset on disk, and in that of several splits."""
 _BLOCK = 1 << 20
+_SHOWN = 3  # files of a folder
 SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
 
 
@@ -290,7 +291,7 @@ def _source_of_run(folder: Path) -> Path:
             f", but contains {counted(len(runs), 'run')} in subfolders: score them with score_runs or "
             "pfgen-rs score"
             if runs
-            else ": name the files to score instead"
+            else _advice_on_files(folder)
         )
     raise InputError(problem, path=folder)
 
@@ -356,6 +357,13 @@ class _Joined:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+
+def _advice_on_files(folder: Path) -> str:
+    files = sorted(str(path) for path in folder.iterdir() if path.is_file())[:_SHOWN]
+    if not files:
+        return ": it has no files"
+    return f": name the files to score instead, such as {', '.join(files)}"
 
 
 def read_config(place: str) -> dict[str, Any] | None:

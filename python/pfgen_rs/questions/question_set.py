@@ -140,10 +140,11 @@ class QuestionSet:
         line: int | None = None,
         search: bool = True,
         item: Item = "line",
+        advice: str = "",
     ) -> UnknownQuestionError:
         """Returns the error for an unknown question; `others` and `search` as for `Lookalikes.message`."""
         problem = self._lookalikes.message(question, others, search=search)
-        problem = problem if row is None else f"row {row}: {problem}"
+        problem = (problem if row is None else f"row {row}: {problem}") + advice
         return UnknownQuestionError(problem, path=path, line=line, question=question, item=item)
 
     def crowd(self, asked: Iterable[str]) -> str | None:

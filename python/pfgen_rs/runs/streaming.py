@@ -397,7 +397,7 @@ class _StreamedFile:
             crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
             return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
-            return "no responses found"
+            return "no responses found: the file is empty, or has empty lines only"
         first = self._problems[0]
         return f"all lines are invalid; line {first.line}: {first.problem}"
 
@@ -457,6 +457,7 @@ class Known:
                 line=chunk.places.line(row),
                 search=self._searches >= 0,
                 item=chunk.item,
+                advice=chunk.read_as.advice,
             )
             if not self._skip:
                 raise error

@@ -83,6 +83,12 @@ class ReadAs:
         return (self.question, self.answer) == ("question", "answer")
 
     @property
+    def advice(self) -> str:
+        """What to do about questions that are unknown."""
+        is_alone = self.question == "custom_id" and self.requests is None
+        return "; name the requests of the batch with --requests" if is_alone else ""
+
+    @property
     def is_told(self) -> bool:
         """Whether users should know, since it is not what they chose, or pfgen-bench's."""
         is_own = self.is_plain or self.layout == _CHOSEN
@@ -147,7 +153,10 @@ def _found(record: Record, name: str | None) -> ReadAs | None:
         paths = layout.find(record)
         if paths is None:
             keys = ", ".join(map(repr, record)) or "nothing"
-            raise InputError(f"is not of the layout {name} ({layout.title}): found {keys}")
+            advice = "leave out --as (in Python: layout=) to have it recognised"
+            raise InputError(
+                f"is not of the layout {name} ({layout.title}): found {keys}; {advice}"
+            )
         return ReadAs(name, *paths)
     found = {
         name: ReadAs(name, *paths)
