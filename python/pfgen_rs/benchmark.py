@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.atomic import refuse_url
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean, Think
 from pfgen_rs.io.reading import with_runs
@@ -16,7 +18,8 @@ from pfgen_rs.io.run_files import Paths, expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import Chosen, Metric
-from pfgen_rs.metrics.units import Answer
+from pfgen_rs.metrics.units import Answer, Unit
+from pfgen_rs.questions import made
 from pfgen_rs.questions.folder import KnownQuestions, settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
@@ -29,10 +32,11 @@ from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.explain import Explanation
-from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_paths, split_table
+from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_paths, rows, split_table
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
+    from pfgen_rs.references.check import Check
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +51,64 @@ class Benchmark(QuestionSet):
     processes made by `os.fork`, too. Methods that take or return polars frames may hang there, since polars'
     own threads are not copied: use the `multiprocessing` start method `spawn` or `forkserver` for those.
     """
+
+    @classmethod
+    def from_references(
+        cls,
+        references: Mapping[str, Any] | Table,
+        *,
+        rules: Mapping[str, Sequence[Any]] | None = None,
+        source: str = "X",
+        unit: Unit = "character",
+        n: str | tuple[int, int] | None = None,
+        length: int | None = None,
+    ) -> Self:
+        """Make a benchmark of reference answers in memory.
+
+        `references`: a mapping of questions to lists of answers or, for several sources, to mappings of
+        sources to such lists. Or a table or list of dicts, as for `score_batch`, whose rows have a `question`
+        and an `answer`, or a list of `answers`, and perhaps `source`, `question_id` (`Q` and letters, digits,
+        `-` or `_`; else made: Q01, Q02, …), and what question files have: `category`, `note`, `keywords`.
+
+        `rules`: the keyword rules of questions (text or id): lists of `"text"`, `{"t": "expression"}`, and
+        `{"and": [...]}` or `{"or": [...]}` of such, perhaps with `name` and `importance`. Without any,
+        Helpfulness is not part of the average. `source`: of answers that name none. `n`: lengths of n-grams,
+        `(1, 10)` or `"1-10"`. `length`: how long answers should be, in units; by default 100 or, if that
+        is more than a tenth off, the references' mean length. What is not as published is in the signature.
+
+        Scorers are not cached on disk, unlike those of the folder that `save` writes; pickles have all
+        answers. Raises `InputError` with question and row, counted from 0, and `SettingsError`.
+
+        >>> sky = {"Why is the sky blue?": ["Air scatters blue light.", "Blue light is scattered by air."]}
+        >>> bench = Benchmark.from_references(sky, rules={"Q01": ["scatter"]}, unit="word")
+        >>> bench.score("Q01", "Air scatters blue light.").helpfulness
+        1.0
+        >>> bench.signature.partition("|v:")[0]
+        'pfgen|set:37f5b7af|variant:pfgen-bench|n:1-10|t:3|unit:word|length:6-9-12'
+        """
+        by_question = isinstance(references, Mapping) and "question" not in references
+        found = cast("Mapping[str, Any]", references) if by_question else rows(references)
+        return cls(*made.made_questions(found, rules or {}, source, unit, n, length))
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the questions as files; `load_benchmark(folder)` is then a benchmark of the same signature.
+
+        A new folder appears whole. If it has the same set, nothing happens. Returns its path. Raises
+        `OutputError` for a folder with another set, and `SettingsError` for settings, chosen afterwards, that
+        the questions do not state.
+        """
+        refuse_url(folder)
+        return made.save_questions(self, Path(folder))
+
+    def check(self, runs: Iterable[str | os.PathLike[str]] = ()) -> Check:
+        """Diagnose the reference answers, on their own and by the scores they give to runs.
+
+        What `pfgen-rs build check` says, as `pfgen_rs.references.check.check`; print it. `runs`: files, run
+        folders or globs.
+        """
+        from pfgen_rs.references.check import check  # it needs this module
+
+        return check(self, runs)
 
     def score(self, question: str | Question, answer: Answer) -> Score:
         """Score one answer to a question; `score_batch` is faster for many.

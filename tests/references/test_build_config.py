@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
+from pfgen_rs.questions.question import content_bytes
 from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.references.config import (
     STEPS,
@@ -164,7 +165,7 @@ def test_outlines(tmp_path: Path) -> None:
     assert read_outlines(tmp_path / "q.jsonl") == [Outline("Q9", "x")]
     assert [each.question_id for each in read_outlines(Path("data/mini"))][:2] == ["Q01", "Q02"]
     keys = ["question_id", "question", "category", "note", "keywords", "answers"]
-    assert list(second.to_dict({"X": ["y"]})) == keys
+    assert list(json.loads(content_bytes(vars(second), {"X": ["y"]}, None))) == keys
 
 
 ASKED = '{"question_id": "Qa", "question": "b"'

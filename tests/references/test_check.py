@@ -215,7 +215,7 @@ def test_no_sample_answer_is_no_error() -> None:
     table = check.answers.coverage(bench)
     assert table["length"].to_list() == [0, 0]
     assert table["average"].null_count() == table["known"].null_count() == 2
-    assert "no example answer" in check.check(bench).summary["warnings"][0]
+    assert "no example answer: 1 of 1 question" in check.check(bench).findings
 
 
 def test_expressions_for_python_are_named() -> None:
@@ -357,8 +357,10 @@ def test_contamination(references: list[str], answers: list[str], stretch: int) 
 def test_check_of_a_set_alone(part: Benchmark) -> None:
     told: list[tuple[str, int, int]] = []
     found = check.check(part, progress=lambda *step: told.append(step))
-    names = "self_scores near_duplicates near_duplicate_pairs lengths coverage rules sources"
-    assert set(found.tables) == {*names.split(), "sources_overall"}
+    names = (
+        "self_scores near_duplicates near_duplicate_pairs lengths coverage rules sources scripts"
+    )
+    assert set(found.tables) == {*names.split(), "sources_overall", "reference_spread"}
     assert found.signature == part.signature
     assert found.summary["question_id"].to_list() == ["Q02", "Q03"]
     assert found.summary["verbatim"].null_count() == 2

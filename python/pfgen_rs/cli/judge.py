@@ -18,7 +18,7 @@ COMMANDS = {
         "grade", "Let a judge rate the answers of runs, and correlate with their scores."
     ),
     "against-scores": _verdicts(
-        "against_scores", "Hold a judge and people against the scores of pfgen-bench."
+        "against_scores", "Compare a judge and people with the scores of pfgen-bench."
     ),
     "plot": _verdicts("plot", "Plot agreement and biases of judges."),
     "page": _verdicts("page", "Write a page of verdicts to look through."),

@@ -31,9 +31,9 @@ def agree(
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
-    Concordance by rater, task and rule (Morita et al.), robustness, position bias, κ, what each person would
-    get as judge, biases, and calibration. Intervals resample questions. Without --humans: what the verdicts
-    say of themselves. Two folders are compared, too.
+    Shows concordance by rater, task and rule (Morita et al.), robustness, position bias, κ, how each person
+    would do as a judge, biases, and calibration. Intervals come from resampling questions. Without --humans,
+    shows what can be told from the verdicts alone. Two folders are also compared with each other.
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """

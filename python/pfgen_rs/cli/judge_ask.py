@@ -71,8 +71,8 @@ def criteria(
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
 
-    One request a question, shared by all its pairs. The criteria go to PAIRS.criteria.jsonl, where `compare`
-    finds them. Existing ones are not made again.
+    There is one request per question, shared by all its pairs. The criteria go to PAIRS.criteria.jsonl, where
+    `compare` finds them. Existing ones are not made again.
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """

@@ -28,7 +28,7 @@ def decide(
     else undecided), tie (the same, else a tie) or first (the first order alone).
 
     A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
-    texts is missing; judgments of other texts are never used. `--format json` or `csv` has a row a pair.
+    texts is missing; judgments of other texts are never used. `--format json` or `csv` has one row per pair.
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
@@ -124,7 +124,7 @@ def against_scores(
     by: judge_options.By = "probability",
     output_format: options.Format = "table",
 ) -> None:
-    """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
+    """Show how often a judge or people prefer the answer with the higher score, by margin.
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
@@ -160,7 +160,7 @@ def _show_margins(table: "pl.DataFrame") -> None:
 def plot(
     kind: Annotated[
         Literal["agreement", "position", "ranks", "reliability", "scores"],
-        typer.Argument(metavar="KIND", help="One of the figures below."),
+        typer.Argument(metavar="KIND", help="One of the figures above."),
     ],
     verdicts: judge_options.Folders,
     out: PlotOut,

@@ -256,7 +256,7 @@ def _pair_table(
 def plot(
     kind: Annotated[
         Literal["radar", "bars"],
-        typer.Argument(metavar="KIND", help="One of the figures below."),
+        typer.Argument(metavar="KIND", help="One of the figures above."),
     ],
     runs: ReportRuns,
     out: PlotOut,

@@ -40,7 +40,7 @@ def run(
     allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
-    """Run a model on the tasks and score it: one output a sample, with temperature 0.
+    """Run a model on the tasks and score it: one output per sample, at temperature 0.
 
     Interrupted runs continue with the same command, and several processes may share a folder. Nothing is
     asked twice: further tasks, splits and samples are added to what is there.
@@ -166,8 +166,8 @@ def score(
 
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
-    say how the prompts were made, for the signature and result.json; of outputs.jsonl in the folder of a run
-    that is known. Outputs with a digest, as runs and 'prompts' have it, must be those of these samples.
+    say how the prompts were made, for the signature and result.json; for the outputs.jsonl of a run, this is
+    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples.
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
     """

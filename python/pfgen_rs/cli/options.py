@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
@@ -14,8 +13,9 @@ import typer
 
 import pfgen_rs
 from pfgen_rs.cli import terminal
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import cleaning
-from pfgen_rs.metrics.settings import Summation, Variant
+from pfgen_rs.metrics.settings import Summation, Variant, ngram_range
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
@@ -369,11 +369,7 @@ scoring_options = with_options(ScoringOptions, "scoring")
 
 def _ngram_range(text: str | None) -> dict[str, int]:
     """Returns the settings that the option asks for: none if it is not given."""
-    if text is None:
-        return {}
-    match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise typer.BadParameter(
-            f"invalid range {text!r}: expected MIN-MAX, such as 1-10", param_hint="'--ngrams'"
-        )
-    return {"min_n": int(match[1]), "max_n": int(match[2])}
+    try:
+        return ngram_range(text)
+    except SettingsError as error:
+        raise typer.BadParameter(str(error), param_hint="'--ngrams'") from None

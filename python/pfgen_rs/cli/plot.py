@@ -81,7 +81,7 @@ def plot(
         str,
         typer.Argument(
             metavar="KIND",
-            help="One of the figures below.",
+            help="One of the figures above.",
             callback=_known_kind,
             autocompletion=lambda: list(_kinds()),
         ),

@@ -77,9 +77,9 @@ def sources(
     """Correlate scores with the reference answers of one source and of another.
 
     All runs are scored again with the reference answers of each source alone, and of all of them. Scores are
-    means over the questions that have all sources, and over all questions, of which those without a source
-    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations over
-    the former.
+    means over the questions that have all sources, and over all questions; questions without the source
+    are scored with the sources they have. Intervals are Fisher's, over runs. The figure is a map of the
+    correlations over the former.
 
     The default benchmark of a checkout is its own questions.
 
@@ -149,8 +149,8 @@ def against(
         typer.Option(
             "--column",
             metavar="NAME",
-            help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column "
-            "what is before a dot may be left out.",
+            help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested "
+            "column, you may leave out what is before a dot.",
         ),
     ],
     name: Annotated[

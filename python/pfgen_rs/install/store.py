@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.io import atomic, known_files
 
 _RECORD, _FILES = "installed.json", "files"
-_STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
 _ATTEMPTS = 20
 # What renaming a folder gives where the other folder came or went in between.
 _RACED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
@@ -89,10 +87,7 @@ def staging(name: str) -> Iterator[Path]:
     """Make a private folder on the store's file system for the benchmark `name`; remove it at the end."""
     folder = benchmarks_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f".{name}.*.tmp"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _STALE:
-                shutil.rmtree(left, ignore_errors=True)
+    atomic.remove_old_folders(folder, name)
     staged = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:
         (staged / _FILES).mkdir()

@@ -9,7 +9,8 @@ import io
 import os
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +23,7 @@ def writing_failed(path: str | os.PathLike[str], error: OSError) -> OutputError:
     return OutputError(f"{path}: cannot be written: {error.strerror or error}")
 
 
-def _refuse_url(path: str | os.PathLike[str]) -> None:
+def refuse_url(path: str | os.PathLike[str]) -> None:
     """Raise `OutputError` for a URL, of which a `Path` would be a folder named like the scheme."""
     if is_url(path):
         raise OutputError(str(refused_url(path, "write a local file, and copy it")))
@@ -33,7 +34,7 @@ def new_file(path: Path) -> tuple[Path, IO[bytes]]:
 
     Removes those of writers that were killed.
     """
-    _refuse_url(path)
+    refuse_url(path)
     remove_unfinished(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
 
     Raises `OutputError` on failure, leaving an existing file unchanged.
     """
-    _refuse_url(path)
+    refuse_url(path)
     temporary, file = new_file(Path(path))
     try:
         with file:
@@ -85,6 +86,76 @@ def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
         raise writing_failed(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+# Folders whose files are written all at once.
+
+
+_ABANDONED = 24 * 3600.0  # seconds after which another process's temporary folder is removed
+
+
+@contextmanager
+def staged_folder(out: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new temporary folder; if the block succeeds, its files take their places in `out`.
+
+    `out` is created if it does not exist, with all files at once. In an existing folder, files are replaced
+    one by one, each atomically, and others are left alone. If the block fails, nothing is changed. Raises
+    `OutputError` for folders that cannot be written.
+    """
+    import shutil  # as rarely needed
+    import tempfile
+
+    temporary = None
+    try:
+        if out.exists() and not out.is_dir():
+            raise OutputError(f"{out}: not a directory")
+        beside = out if out.is_dir() else out.parent
+        beside.mkdir(parents=True, exist_ok=True)
+        remove_old_folders(beside, prefix)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{prefix}.", suffix=".tmp", dir=beside))
+        content = temporary / "content"  # with the permissions of a new folder
+        content.mkdir()
+        yield content
+        _check_places(content, out)
+        _move(content, out)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise writing_failed(Path(error.filename or out), error) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_places(source: Path, target: Path) -> None:
+    """Find out before the first file is moved whether a file and a folder have the same name."""
+    if source.is_dir() != target.is_dir() and os.path.lexists(target):
+        raise OutputError(f"{target}: {'not a directory' if source.is_dir() else 'a directory'}")
+    if source.is_dir() and target.is_dir():
+        for child in source.iterdir():
+            _check_places(child, target / child.name)
+
+
+def _move(source: Path, target: Path) -> None:
+    if not (source.is_dir() and target.is_dir()):
+        try:
+            put_in_place(source, target)
+            return
+        except OSError:  # another process may have made the folder in between
+            if not (source.is_dir() and target.is_dir()):
+                raise
+    for child in sorted(source.iterdir()):
+        _move(child, target / child.name)
+
+
+def remove_old_folders(folder: Path, prefix: str) -> None:
+    """Remove what killed processes have left of the folders that they filled."""
+    import shutil
+
+    for left in folder.glob(f".{prefix}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 # Copies in the folder for temporary files, which go with their last user, or at the end of the process.

@@ -42,15 +42,15 @@ class Rule:
     importance: float
 
 
-def parse_rules(keywords: object) -> tuple[Rule, ...]:
-    """Returns the rules in a question file's `keywords`.
+def parse_rules(keywords: object, called: str = "keywords") -> tuple[Rule, ...]:
+    """Returns the rules in a question file's `keywords`; `called`: what messages call these.
 
     Raises `BenchmarkError`, naming the rule, for anything that is not a rule, an invalid regular expression,
     an importance outside 0…1, or rules nested over 100 levels deep.
     """
     if not isinstance(keywords, list):
-        raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
-    return tuple(_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
+        raise BenchmarkError(f"{called} must be a list of rules, not {type(keywords).__name__}")
+    return tuple(_rule(rule, f"{called}[{i}]") for i, rule in enumerate(keywords))
 
 
 def _rule(rule: object, where: str, depth: int = 1) -> Rule:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self, get_args
@@ -146,6 +147,41 @@ class Settings:
         """Returns the factor of a cut after `length` units: 1 up to `target_length`, 0 at `zero_length`."""
         excess = max(length - self.target_length, 0)
         return 1.0 - excess / (self.zero_length - self.target_length)
+
+
+_OFF_TARGET = 0.1  # the share of the target by which a mean length may differ from it
+LONGEST = 4_999
+"""The largest target length: scores read at most twice as many units as answers should have."""
+
+
+def is_off_target(mean: float, target: float) -> bool:
+    """Whether a mean length is far from the target."""
+    return abs(mean - target) > _OFF_TARGET * target
+
+
+def fitting_length(mean: float, target: int) -> int:
+    """Returns `target` or, if the mean length of reference answers is far from it, that."""
+    return min(max(round(mean), 1), LONGEST) if is_off_target(mean, target) else target
+
+
+def stated_settings(settings: Settings) -> dict[str, Any] | None:
+    """Returns what question files of a set have to state about its settings: nothing of published ones."""
+    stated = {name: getattr(settings, name) for name in STATED}
+    return None if Settings(**stated) == Settings() else stated
+
+
+def ngram_range(n: str | Sequence[int] | None) -> dict[str, int]:
+    """Returns the settings for lengths of n-grams, `(1, 10)` or `"1-10"`, if any. Raises `SettingsError`.
+
+    >>> ngram_range("2-5")
+    {'min_n': 2, 'max_n': 5}
+    """
+    if n is None:
+        return {}
+    match = re.fullmatch(r"[(\[]?([0-9]{1,6})(?:-|, )([0-9]{1,6})[)\]]?", str(n))
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise SettingsError(f"invalid range {n!r}: expected MIN-MAX, such as 1-10")
+    return {"min_n": int(match[1]), "max_n": int(match[2])}
 
 
 Chosen = Settings | Mapping[str, Any] | None

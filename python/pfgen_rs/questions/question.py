@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -149,12 +150,16 @@ def _parse_file(content: bytes, path: Path) -> Question:
         raise BenchmarkError(f"is not JSON: {error}", path=path) from None
     escaped = b"\\u" in content  # in what was UTF-8, only escapes can be lone surrogates
     try:
-        return _question_of(data, escaped=escaped)
+        return question_of(data, escaped=escaped)
     except BenchmarkError as error:
         raise BenchmarkError(str(error), path=path) from None
 
 
-def _question_of(data: object, *, escaped: bool) -> Question:
+def question_of(data: object, *, escaped: bool = True) -> Question:
+    """Returns the question of a question file's content; raises `BenchmarkError`.
+
+    `escaped`: whether texts may have lone surrogates, which takes a while to find out.
+    """
     if not isinstance(data, dict):
         raise BenchmarkError(f"expected an object, not {type(data).__name__}")
     texts = {
@@ -293,6 +298,33 @@ def read_question_file(path: Path) -> bytes:
         raise BenchmarkError(unreadable(error), path=path) from error
     except compression.UnpackingError as error:
         raise BenchmarkError(str(error), path=path) from None
+
+
+def content_bytes(
+    about: Mapping[str, Any],
+    answers: Mapping[str, Sequence[Any]],
+    scoring: Mapping[str, Any] | None,
+) -> bytes:
+    """Returns a question file in the published format: keys in order, no newline at the end.
+
+    `about` has the first of its keys. `scoring`: the settings by which answers are scored, if they are not
+    the published ones.
+    """
+    content = {name: about[name] for name in ("question_id", "question", "category", "note")}
+    content["keywords"] = [dict(rule) for rule in about["keywords"]]
+    content |= {} if scoring is None else {"scoring": scoring}
+    content["answers"] = {source: list(own) for source, own in answers.items()}
+    return json.dumps(content, ensure_ascii=False, indent=2).encode()
+
+
+_ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
+
+
+def id_problem(question_id: str) -> str | None:
+    """Returns what is wrong with the id of a question that is to have a file of that name."""
+    if _ID.fullmatch(question_id):
+        return None
+    return f"invalid id {question_id!r}: expected Q followed by letters, digits, - or _"
 
 
 def file_digest(content: bytes) -> str:

@@ -16,12 +16,12 @@ from typing import Any
 from pfgen_rs import BuildError, OutputError, _native
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
-from pfgen_rs.metrics.settings import STATED, Settings
+from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.questions.question import PROVENANCE
+from pfgen_rs.questions.question import PROVENANCE, content_bytes
 from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
-from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Spread, is_off_target
+from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
 from pfgen_rs.references.steps import StepReport
 
 NEARLY = 0.95
@@ -55,15 +55,6 @@ class BuiltQuestion:
         return min(map(len, self.answers.values()), default=0)
 
 
-def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = None) -> bytes:
-    """Returns a question file in the published format: keys in order, no newline at the end.
-
-    `scoring`: the settings by which answers are scored, if they are not the published ones.
-    """
-    content = question.outline.to_dict(question.answers, scoring)
-    return json.dumps(content, ensure_ascii=False, indent=2).encode()
-
-
 def built_names(folder: Path) -> set[str]:
     """Returns the question files that an earlier build wrote to a folder, according to its provenance."""
     try:
@@ -88,7 +79,9 @@ def write_set(
     The provenance is written last: if it matches the files in the folder, the set is complete.
     """
     contents = {
-        f"{question.outline.question_id}.json": question_bytes(question, scoring)
+        f"{question.outline.question_id}.json": content_bytes(
+            vars(question.outline), question.answers, scoring
+        )
         for question in questions
     }
     earlier = built_names(folder)
@@ -223,18 +216,16 @@ def finish_set(
         funnels = "; ".join(f"{each.outline.question_id}: {each.funnel}" for each in built[:_SHOWN])
         raise BuildError(f"no question has any answers left: {funnels}")
     warnings = _step_warnings(config, built)
-    target = config.length.target
     mean = fmean(each.mean for question in questions for each in question.lengths.values())
-    if is_off_target(mean, target):
-        target = min(max(round(mean), 1), LONGEST)
+    target = fitting_length(mean, config.length.target)
+    if target != config.length.target:
         warnings.append(
             f"the answers have a mean length of {mean:.1f}, far from {config.length.target} (length.target): "
             f"the set is scored as one of {target} {config.unit}s"
         )
     out, settings = config.path(config.out), Settings.for_length(target, config.unit)
-    stated = None if settings == Settings() else {name: getattr(settings, name) for name in STATED}
     record = provenance(config, style, inputs, built, warnings)
-    write_set(out, questions, record, stated)
+    write_set(out, questions, record, stated_settings(settings))
     for warning in warnings:
         LOG.warning(warning)
     return Built(out, questions, left_out, list(inputs), warnings)

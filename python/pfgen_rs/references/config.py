@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -266,9 +265,6 @@ def _place(where: str) -> str:
 # Questions.
 
 
-_ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
-
-
 @dataclass(frozen=True)
 class Outline:
     """A question without its reference answers."""
@@ -280,22 +276,8 @@ class Outline:
     keywords: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.question_id):  # used as a file name
-            raise ConfigError(
-                f"invalid id {self.question_id!r}: expected Q followed by letters, digits, - or _"
-            )
-
-    def to_dict(
-        self, answers: Mapping[str, Sequence[str]], scoring: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Returns the contents of the question file, with keys in the published order.
-
-        `scoring`: the settings by which answers are scored, if they are not the published ones.
-        """
-        keywords = [dict(rule) for rule in self.keywords]
-        more = {} if scoring is None else {"scoring": scoring}
-        by_source = {source: list(own) for source, own in answers.items()}
-        return {**vars(self), "keywords": keywords, **more, "answers": by_source}
+        if (problem := question.id_problem(self.question_id)) is not None:
+            raise ConfigError(problem)
 
 
 def read_outlines(path: Path) -> list[Outline]:

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pfgen_rs import ConfigError, InputError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np
+from pfgen_rs.metrics.settings import LONGEST
 from pfgen_rs.references import steps
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
 reference answers to a question by one source."""
-OFF_TARGET = 0.1
-"""The share of the target by which a mean length may differ from it."""
 SEEDS = 1 << 64
 
 Limit = Literal["all", "count", "share", "deviation", "at_least"]
@@ -103,11 +102,6 @@ def kept_number(
     return (number, limit) if number < height else (height, "all")
 
 
-def is_off_target(mean: float, target: float) -> bool:
-    """Whether a mean length is far from the target."""
-    return abs(mean - target) > OFF_TARGET * target
-
-
 def _lengths(batches: steps.Batches, threads: int | None) -> NDArray[np.uint32]:
     parts = [texts.lengths() for _, texts in steps.batch_texts(batches, threads=threads)]
     return np.concatenate([np.zeros(0, np.uint32), *(part.astype(np.uint32) for part in parts)])
@@ -149,10 +143,6 @@ def spreads(state: steps.State, context: steps.Context) -> dict[str, Spread]:
         source: _spread(_lengths(context.coded(state.narrowed(own)), context.threads))
         for source, own in state.by_source().items()
     }
-
-
-LONGEST = 4_999
-"""The largest target: scores read at most twice as many units as answers should have."""
 
 
 @dataclass(frozen=True)

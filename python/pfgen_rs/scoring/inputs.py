@@ -147,6 +147,18 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
     return _frame(data if _is_tabular(data) else list(data))
 
 
+def rows(data: Any) -> Iterable[Mapping[str, Any]]:
+    """Returns the rows of any `data` of `table` as dicts; those of a list are not converted."""
+    if data is None or isinstance(data, str | bytes | os.PathLike):
+        raise InputError(f"expected a table, or dicts, not {type(data).__name__}: read files first")
+    if not isinstance(data, list):
+        return table(data).lazy().collect().iter_rows(named=True)
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise InputError(f"row {row}: expected a dict, not {type(record).__name__}")
+    return data
+
+
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
     """Split a table by the values of a column, as text, in the order of their first rows."""
     frame = table(data).lazy().collect()

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
 
@@ -290,7 +291,7 @@ def convert(
     converted: list[Converted] = []
     files: list[ConvertedFile] = []
     # Digests and writing take a third of the time, and let Python do other work meanwhile.
-    with installing.staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
+    with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found):
             counts = {split: len(splits[split]) for split in catalog.SPLITS}

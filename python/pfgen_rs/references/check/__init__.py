@@ -15,6 +15,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
+from pfgen_rs.io.text import shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.references.check import answers, findings, scores
 from pfgen_rs.report.markup import inert
@@ -37,16 +38,29 @@ class Check:
     """The results of checking a set.
 
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
-    `near_duplicate_pairs`, `lengths`, `coverage`, `rules`, `sources`, `sources_overall`
-    and, if there are runs, `runs`, `left_out` (answers to questions that the set does not have, by run),
-    `source_runs`, `contamination`, `contamination_examples`. `summary` has one row per question; `findings`
-    are sentences about the whole set.
+    `near_duplicate_pairs`, `lengths`, `scripts`, `reference_spread`, `coverage`, `rules`, `sources`,
+    `sources_overall` and, if there are runs, `runs`, `left_out` (answers to questions that the set does not
+    have, by run), `source_runs`, `contamination`, `contamination_examples`. `summary` has one row per
+    question; `findings` are sentences about the whole set.
     """
 
     signature: str
     tables: dict[str, pl.DataFrame]
     summary: pl.DataFrame
     findings: list[str]
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The warnings by the ids of the questions that have any."""
+        rows = self.summary.select("question_id", "warnings").rows()
+        return {question_id: warnings for question_id, warnings in rows if warnings}
+
+    def __str__(self) -> str:
+        """The findings, the warnings with the questions that have them, and the signature, in lines."""
+        groups = self.summary.group_by("warnings", maintain_order=True).agg("question_id").rows()
+        told = [f"{shortened(', '.join(ids))}: {warnings}" for warnings, ids in groups if warnings]
+        lines = [*(f"- {finding}" for finding in self.findings), *told, self.signature]
+        return "\n".join(map(visible, lines))
 
     def to_dir(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write every table as CSV, and `check.md` last, because it links to the rest; returns the paths.
@@ -92,6 +106,8 @@ def check(
         "near_duplicates": copies,
         "near_duplicate_pairs": pairs,
         "lengths": answers.lengths(loaded),
+        "scripts": answers.scripts(loaded),
+        "reference_spread": scores.reference_spread(loaded, threads=threads, progress=progress),
         "coverage": answers.coverage(loaded, progress=progress),
         "rules": answers.rules(loaded, progress=progress),
         "sources": compared,

@@ -1,6 +1,7 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -84,6 +85,31 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
             rows.append((question.id, source, *found))
     numbers = {"answers": int, "mean": float, "std": float, "min": int, "median": int, "max": int}
     return table(rows, question_id=str, source=str, **numbers)
+
+
+# Scripts, which tell languages apart.
+
+
+_SCRIPTS = {**dict.fromkeys(("HIRAGANA", "KATAKANA", "CJK"), "kana or kanji"), "HANGUL": "Hangul"}
+
+
+def script(text: str) -> str | None:
+    """Returns what most letters of a text are: `Latin`, `kana or kanji`, `Hangul`, …; `None` without any."""
+    found: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        if character.isalpha():
+            name = unicodedata.name(character, "unnamed").split()[0]
+            found[_SCRIPTS.get(name, name.capitalize())] += count
+    return max(found, key=found.__getitem__, default=None)
+
+
+def scripts(benchmark: Benchmark) -> pl.DataFrame:
+    """Count the answers in each script, the most frequent first: `question_id`, `script`, `answers`."""
+    rows = []
+    for question in benchmark:
+        found = Counter(map(script, chain.from_iterable(question.answers.values())))
+        rows += [(question.id, name, count) for name, count in found.most_common() if name]
+    return table(rows, question_id=str, script=str, answers=int)
 
 
 # Near-duplicates.

@@ -7,10 +7,10 @@ from typing import Any
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
+from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings, is_off_target
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.check.answers import mean_of_known
-from pfgen_rs.references.lengths import OFFICIAL_STD, is_off_target
+from pfgen_rs.references.lengths import OFFICIAL_STD
 
 RowsByTable = Mapping[str, list[dict[str, Any]]]
 
@@ -35,6 +35,7 @@ def concerns_about(
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
     yield from _about_copies(own)
+    yield from _about_scripts(own["scripts"])
     yield from _about_lengths(own, settings)
     yield from _about_sources(own)
     yield from _about_note(own["coverage"][0])
@@ -59,6 +60,12 @@ def _about_copies(own: RowsByTable) -> Iterator[str]:
         yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
     if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
         yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
+
+
+def _about_scripts(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if len(rows) > 1:
+        counts = ", ".join(f"{row['answers']} in {row['script']}" for row in rows)
+        yield f"answers are in different scripts: {counts}"
 
 
 def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
@@ -87,8 +94,7 @@ def _about_sources(own: RowsByTable) -> Iterator[str]:
 
 
 def _about_note(note: Mapping[str, Any]) -> Iterator[str]:
-    if not note["length"]:
-        yield "no example answer"
+    if not note["length"]:  # as the findings say
         return
     if note["truthfulness"] < LIMITS["note"]:
         yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
@@ -179,7 +185,8 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
     `unit`: that of the lengths.
     """
     parts = [_answer_findings(tables, summary, unit), _score_findings(summary)]
-    parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
+    parts += [_spread_findings(tables), _copy_findings(summary), _rule_findings(tables)]
+    parts.append(_note_findings(summary))
     parts.append(_source_findings(tables))
     if "runs" in tables:
         parts += [_run_findings(tables), _contamination_findings(tables)]
@@ -193,7 +200,8 @@ def _answer_findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> Itera
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
     questions = plural(count, "question", "questions")
-    yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
+    written = ", ".join(dict.fromkeys(tables["scripts"]["script"])) or "no letters"
+    yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}, in {written}"
     spreads = tables["lengths"]
     widest = _highest(spreads, "std")
     least, usual, most = OFFICIAL_STD
@@ -219,6 +227,18 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
     )
 
 
+def _spread_findings(tables: Tables) -> Iterator[str]:
+    spreads = tables["reference_spread"]["spread"]
+    if len(spreads) < len(tables["near_duplicates"]):
+        yield "too few reference answers to measure how scores vary with their choice: 6 are the least"
+        return
+    fewest, spread = min(tables["lengths"]["answers"]), math.hypot(*spreads) / len(spreads)
+    yield (
+        f"with as many other reference answers (here {fewest} of a source, or more), the score of a run with "
+        f"one answer to each question would vary by about ±{spread:.4f} (standard deviation)"
+    )
+
+
 def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
     repeated = _total(summary["answers"]) - _total(summary["distinct"])
     pairs = _total(summary["near_pairs"])
@@ -234,6 +254,9 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
     rare = len(single.filter(pl.col("remark") == "hardly any"))
     everywhere = len(single.filter(pl.col("remark") == "all"))
+    if single.is_empty():
+        yield "no question has keyword rules: Helpfulness is left out, as signatures say (helpfulness:none)"
+        return
     which = ""
     if rare:
         worst = _lowest(single, "share")
@@ -246,8 +269,10 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
 
 def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
+    lacking = len(summary) - len(known)
+    if lacking:
+        yield f"no example answer: {lacking} of {counted(len(summary), 'question')}"
     if known.is_empty():
-        yield "no question has an example answer"
         return
     lowest = _lowest(known, "note_average")
     yield (

@@ -12,6 +12,8 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -94,6 +96,50 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     return result.with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in changed.items()
     )
+
+
+# Other reference answers.
+
+
+PARTS = 3
+
+
+def reference_spread(
+    benchmark: Benchmark,
+    *,
+    threads: int | None = None,
+    progress: answers.CheckProgress | None = None,
+) -> pl.DataFrame:
+    """Measure how an answer's score varies with the choice of as many reference answers; a row per question.
+
+    Columns: `question_id`, and `spread`, the standard deviation. The answers of each source are dealt to
+    three parts, and those of each part scored against the two others. The difference of two scores that use
+    m/3 answers has the variance 2 · 3 · spread², as variances of means fall with m. There is no row for a
+    question with fewer than 6 distinct answers of a source; parts that cannot be scored against do not count.
+    """
+    parts = [_part(benchmark, number) for number in range(PARTS)]
+    found = [answers.table([], question_id=str, spread=float)]
+    with suppress(errors.BenchmarkError):
+        for part in answers.tracked(parts, "other reference answers", progress):
+            places = [(q.id, text) for q in part for own in q.answers.values() for text in own]
+            asked = answers.table(places, question=str, answer=str)
+            one, other = (
+                each.score_batch(asked, threads=threads) for each in parts if each != part
+            )
+            squares = (one["average"] - other["average"]) ** 2 / (2 * PARTS)
+            found.append(asked.select(question_id="question", spread=squares))
+    variances = answers.means(pl.concat(found), ["question_id"], ["spread"])
+    return variances.with_columns(pl.col("spread").sqrt())
+
+
+def _part(benchmark: Benchmark, number: int) -> Benchmark:
+    """Returns a set of every third distinct answer, beginning with this one."""
+    questions = [
+        replace(q, answers={s: [*dict.fromkeys(a)][number::PARTS] for s, a in q.answers.items()})
+        for q in benchmark
+        if min(len(set(own)) for own in q.answers.values()) >= 2 * PARTS
+    ]
+    return Benchmark(questions, "", benchmark.settings)
 
 
 # Sources.
