@@ -127,8 +127,7 @@ def gate(
     """
     metrics: Sequence[str] = METRICS if metric == "all" else [metric]
     rule = Rule(max_drop, level, test, len(metrics))
-    named = isinstance(base, str | PathLike) and isinstance(new, str | PathLike)
-    if base is new or (named and base == new):
+    if base is new or (isinstance(base, str | PathLike) and str(base) == str(new)):
         raise InputError("base and new are the same run: name another")
     if scoring and isinstance(base, Result) and isinstance(new, Result):
         raise SettingsError(f"the runs are scored already, so {', '.join(scoring)} has no effect")

@@ -100,16 +100,6 @@ def test_bounds_are_those_of_paired_t_over_the_trials_of_both() -> None:
     assert found.base.mean == pytest.approx(0.52)
 
 
-def test_bounds_of_single_answers_are_those_of_paired_t() -> None:
-    base, new = (
-        np.array([[0.50], [0.54], [0.49], [0.55]]),
-        np.array([[0.47], [0.60], [0.41], [0.5]]),
-    )
-    found = decide(sample("a", base), sample("b", new), Rule(test="regression"))
-    interval = scipy.stats.ttest_rel(new, base).confidence_interval(0.95)
-    assert [found.low, found.high] == pytest.approx(np.ravel(interval).tolist())
-
-
 @pytest.mark.parametrize(
     ("low", "high", "verdicts"),
     [

@@ -1,6 +1,5 @@
 """What a gate found, for pull requests (Markdown) and for CI systems (JUnit XML)."""
 
-import re
 from xml.etree import ElementTree as ET
 
 from pfgen_rs.gating import Gate
@@ -9,7 +8,6 @@ from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.estimates import Estimate
 
 _MARKS = {"pass": "✅", "drop": "❌", "rise": "❌", "cannot tell": "⚠️"}
-_NO_TEXT = re.compile("[\ufffe\uffff]")  # characters that XML lacks and that no one sees
 _OUTCOMES = {"pass": "system-out", "cannot tell": "skipped"}
 
 
@@ -47,7 +45,7 @@ def gate_junit(gate: Gate) -> bytes:
     A drop is a failure, and "cannot tell" a skipped test, both with the sentence. What XML lacks in
     names is shown as codes.
     """
-    base, new = (_NO_TEXT.sub("\ufffd", visible(name)) for name in gate.names)
+    base, new = (visible(name).translate({0xFFFE: "?", 0xFFFF: "?"}) for name in gate.names)
     outcomes = [_OUTCOMES.get(decision.verdict, "failure") for decision in gate.decisions]
     root = ET.Element("testsuites")
     suite = ET.SubElement(root, "testsuite", name="pfgen-rs gate", errors="0", time="0")
