@@ -103,9 +103,11 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
-	$(BIN)/zizmor --offline --quiet --no-progress .github
+	$(BIN)/zizmor --offline --quiet --no-progress .github examples/gate
 	$(BIN)/check-jsonschema --builtin-schema github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema github-actions examples/gate/action.yml
+	$(BIN)/check-jsonschema --builtin-schema gitlab-ci examples/gate/gitlab-ci.yml
 
 # The variable silences a notice about the generator's successor.
 .PHONY: docs

@@ -47,6 +47,7 @@ __all__ = [
     "StoreError",
     "UnknownQuestionError",
     "__version__",
+    "gate",
     "leaderboard",
     "load_benchmark",
     "load_results",
@@ -60,6 +61,7 @@ __all__ = [
 if TYPE_CHECKING:
     from pfgen_rs._native import __version__
     from pfgen_rs.benchmark import Benchmark, load_benchmark, score_file, score_runs
+    from pfgen_rs.gating import gate
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.precomputed_scores import results_from_scores
@@ -81,6 +83,7 @@ else:  # importing polars and numpy takes longer than many programs need for the
         {
             "_native": ("__version__",),
             "benchmark": ("Benchmark", "Question", "load_benchmark", "score_file", "score_runs"),
+            "gating": ("gate",),
             "metrics.ngram_index": ("NgramIndex",),
             "metrics.settings": ("Settings",),
             "precomputed_scores": ("results_from_scores",),

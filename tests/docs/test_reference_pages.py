@@ -64,6 +64,7 @@ def test_cache_folders_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # Exit codes
 
 ANSWER = '{"trial": 1, "question": "Q02", "answer": " 光合成です。 "}\n'
+RUNS = [pfgen_rs.sample_runs()[name] for name in ("faithful", "careless")]  # 0.3662 apart
 MANUAL = ["--engine", "manual", "-b", "mini", "--trials", "1", "--import"]
 CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
     "fine": (0, lambda _: ["--version"]),
@@ -72,6 +73,7 @@ CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
     "unreadable": (2, lambda tmp: ["verify", changed_run(tmp), str(tmp / "none"), "-b", "mini"]),
     "input": (2, lambda tmp: ["score", written(tmp, "{"), "-b", "mini"]),
     "usage": (2, lambda _: ["bogus"]),
+    "undecided": (3, lambda _: ["gate", *map(str, RUNS), "--max-drop", "0.366"]),
     "nothing to watch": (
         1,
         lambda tmp: ["watch", str(tmp), "--command", "true {checkpoint}", "--once"],
@@ -116,7 +118,7 @@ def test_exit_codes(case: str, tmp_path: Path) -> None:
 def test_the_codes_are_described() -> None:
     [table] = [t for t in tables(REFERENCE / "environment.md") if t.header[0] == "code"]
     signals = {128 + s for s in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)}
-    assert {int(row[0]) for row in table.rows} == {0, 1, 2} | signals
+    assert {int(row[0]) for row in table.rows} == {0, 1, 2, 3} | signals
 
 
 # Settings

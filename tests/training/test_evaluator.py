@@ -96,6 +96,21 @@ def test_intervals_are_students_over_questions(
     assert curve["difference"][0] is None
 
 
+def test_a_fall_is_seen(run: dict[str, list[str]]) -> None:
+    cuts = iter([30, None, 2, 1])
+
+    def generate(tasks: Sequence[Task]) -> list[str]:
+        cut = next(cuts)
+        return [run[t.question][t.trial - 1][:cut] for t in tasks]
+
+    with StepEvaluator("mini", generate, every=1, trials=2) as evaluator:
+        for step in range(4):
+            assert evaluator.fall(2) is None
+            evaluator(step)
+            evaluator.wait()
+    assert str(evaluator.fall(2)).startswith("the score fell: steps 2 (0.")
+
+
 def test_texts_become_answers_as_in_runs(tmp_path: Path) -> None:
     raw = [" 猫です。\n\nQ: 次は？", "\n", "犬\ud800", " A: 魚 "]
     with StepEvaluator(

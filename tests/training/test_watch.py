@@ -336,3 +336,22 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr
     assert not (place / "no").exists()
+
+
+def test_a_run_whose_score_fell_is_stopped(place: Path) -> None:
+    gate = ["--limit", "14", "--gate", "3"]
+    for number, text in enumerate(["30", "40", "0", "0", "0", "40"]):
+        checkpoint(place, f"step_{number}", text)
+    done = run(place, *gate)
+    assert done.returncode == 1
+    scores = [line.split()[2] for line in done.stdout.splitlines()]
+    best = max((0, 1), key=lambda number: float(scores[number]))
+    fallen = ", ".join(f"{number} ({scores[number]})" for number in (2, 3, 4))
+    said = f"stopped: the score fell: steps {fallen} after {best} ({scores[best]})"
+    assert done.stderr.splitlines()[1:] == [said]
+    programs = started(place)  # the next one may have begun, and is stopped
+    again = run(place, *gate)
+    assert (again.returncode, again.stdout, started(place)) == (1, "", programs)
+    goes_on = run(place, *gate, "--max-drop", "0.9")
+    assert (goes_on.returncode, goes_on.stdout[:6]) == (0, "step_5")
+    assert "invalid largest drop 2" in run(place, *gate, "--max-drop", "2").stderr

@@ -59,6 +59,13 @@ def _with_local_paths(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+def checked_output(path: Path | None) -> Path | None:
+    """Refuse an output file whose folder is not there; for `callback` of options."""
+    if path is not None and not is_folder_there(path):
+        raise typer.BadParameter(f"{path.parent}: not a directory")
+    return path
+
+
 def is_folder_there(path: Path) -> bool:
     """Whether the folder of an output file exists; true for URLs, which are refused with other arguments."""
     return is_url(path) or path.absolute().parent.is_dir()
@@ -125,6 +132,11 @@ COMMANDS = {
         "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand", urls=True
     ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
+    "gate": Deferred(
+        "gate",
+        "gate",
+        "Decide whether a run may replace another, or has lost too much of its score.",
+    ),
     "plan-trials": Deferred(
         "plan_trials",
         "plan_trials",
@@ -185,7 +197,7 @@ COMMANDS = {
 }
 
 SECTIONS = {
-    "Daily": ("score", "compare", "explain", "generate", "watch"),
+    "Daily": ("score", "compare", "gate", "explain", "generate", "watch"),
     "Leaderboards": (
         "report",
         "leaderboard",
@@ -245,5 +257,5 @@ def _root_command(
 
     - `pfgen-rs score my-answers.jsonl -b pfgen-bench` – score a run with them
 
-    Exit codes: 0 success, 1 a check failed, 2 bad usage or input.
+    Exit codes: 0 success, 1 a check failed, 2 bad usage or input, 3 `gate` cannot tell.
     """

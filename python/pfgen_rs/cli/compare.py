@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from pfgen_rs.stats import Comparison, Pair
 
 
-def _html_path(path: Path | None) -> Path | None:
-    if path is not None and not app.is_folder_there(path):
-        raise typer.BadParameter(f"{path.parent}: not a directory")
-    return path
-
-
 @options.scoring_options
 def compare(
     files: Annotated[
@@ -57,7 +51,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="PAGE",
-            callback=_html_path,
+            callback=app.checked_output,
             help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
             ".html, otherwise a folder. Its intervals of differences are Student's t.",
             show_default=False,

@@ -67,6 +67,13 @@ def watch(
             help="Time for the answers of one checkpoint; later ones are left out (default: no limit).",
         ),
     ] = None,
+    gate: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="K", help="Stop when K checkpoints in a row have fallen."),
+    ] = None,
+    max_drop: Annotated[
+        float, typer.Option(metavar="X", help="With --gate: the largest drop that is accepted.")
+    ] = 0.01,
 ) -> None:
     """Evaluate every new checkpoint in a folder, and draw the learning curve.
 
@@ -77,13 +84,19 @@ def watch(
     nevertheless. With `--workers`, several programs run at once; `{worker}` is a number from 0, such as that
     of a GPU.
 
-    Exit codes: 0 success, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
+    With `--gate 3`, watching ends when each of the last three checkpoints on the curve scored lower than the
+    best one before them, by more than --max-drop and by more than chance allows. One line names them.
+
+    Exit codes: 0 success, 1 a checkpoint failed, `--once` found none, or scores fell (`--gate`), 2 bad usage
+    or input.
 
     For example:
 
     - `pfgen-rs watch checkpoints --command 'python answer.py {checkpoint}'`
 
     - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --once --plot curve.svg`
+
+    - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --gate 3 || touch checkpoints/stop`
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
@@ -104,6 +117,8 @@ def watch(
         workers=workers,
         budget=budget,
         plot=plot,
+        gate=gate,
+        max_drop=max_drop,
     )
     checkpoints, left = len(watcher.found()), len(watcher.open())
     before = f" ({checkpoints - left} already evaluated)" if left < checkpoints else ""
@@ -111,6 +126,9 @@ def watch(
     patterns = ", ".join(watcher.patterns)
     process.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
     failed = _print_outcomes(watcher.once() if once else watcher.forever())
+    if fall := watcher.fall():
+        process.remark(f"stopped: {fall}")
+        process.fail(1)
     incomplete = len(watcher.open()) - failed
     if incomplete:
         process.warn(f"{incomplete} skipped, because they are empty or still being written")

@@ -8,7 +8,7 @@ import math
 import operator
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
@@ -226,6 +226,13 @@ def _bisected_quantile(level: float, freedom: int) -> float:
         else:
             high = middle
     return high
+
+
+def check_choice(value: object, name: str, choices: Any) -> None:
+    """Raise `SettingsError` unless a setting is one of the values of a `Literal`."""
+    known = get_args(choices)
+    if value not in known:
+        raise SettingsError(f"unknown {name} {value!r:.60}: expected one of {', '.join(known)}")
 
 
 def check_level(level: float) -> None:

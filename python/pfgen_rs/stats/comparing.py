@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, product
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
@@ -59,10 +59,7 @@ def compare(
         check_metric(metric)
     if not metrics:
         raise SettingsError(f"no metrics: expected at least one of {', '.join(METRICS)}")
-    if interval not in get_args(Interval):
-        raise SettingsError(
-            f"unknown interval {interval!r}: expected one of {', '.join(get_args(Interval))}"
-        )
+    checks.check_choice(interval, "interval", Interval)
     checks.whole_number(permutations, "number of permutations", 1)
     samples = estimates.checked_samples(samples, metrics)
     common, left_out = check_comparable(samples)

@@ -87,7 +87,7 @@ def plan_trials(
     _check_settings(precision, difference, level, power, metric)
     runs = checked_samples([samples] if isinstance(samples, Sample) else samples, [metric])
     runs = _aligned(runs)
-    noise = _PlannedNoise.of(runs, metric)
+    noise = PlannedNoise.of(runs, metric)
     z, t = checks.normal_quantile(level), checks.two_sided_quantile(level, noise.questions - 1)
     told = abs(noise.mean) if difference is None else difference
     finds = checks.normal_quantile(2 * power - 1)
@@ -116,7 +116,7 @@ def plan_trials(
 
 
 @dataclass(frozen=True)
-class _PlannedNoise:
+class PlannedNoise:
     """A score or a difference, with its standard deviations over trials and over questions."""
 
     mean: float
@@ -125,7 +125,7 @@ class _PlannedNoise:
     question: float
 
     @classmethod
-    def of(cls, runs: Sequence[Sample], metric: str) -> "_PlannedNoise":
+    def of(cls, runs: Sequence[Sample], metric: str) -> "PlannedNoise":
         """The noise of one run, or of the difference of two."""
         means = runs[0].means(metric) - sum(run.means(metric) for run in runs[1:])
         variances = [run.variances(metric) for run in runs]
@@ -139,7 +139,7 @@ class _PlannedNoise:
             question=math.sqrt(max(float(means.var(ddof=1) - np.mean(error)), 0.0)),
         )
 
-    def same_questions(self) -> "_PlannedNoise":
+    def same_questions(self) -> "PlannedNoise":
         """Returns the noise with the same questions."""
         return replace(self, question=0.0)
 

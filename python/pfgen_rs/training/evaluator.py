@@ -15,7 +15,7 @@ from pfgen_rs.io import cleaning, source
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
-from pfgen_rs.training.curve import Axis, Record, plot_curve
+from pfgen_rs.training.curve import Axis, Fall, Record, find_fall, plot_curve
 from pfgen_rs.training.fixed_samples import QuestionSample, TaskSample
 from pfgen_rs.training.loggers import Logger
 
@@ -261,6 +261,10 @@ class StepEvaluator(source.Closing):
             "pending": [] if asking is None else [asking],
             "rows": self._record.rows,
         }
+
+    def fall(self, checkpoints: int = 3, max_drop: float = 0.01) -> Fall | None:
+        """Returns the last `checkpoints` steps if their scores fell; see `training.curve.find_fall`."""
+        return find_fall(self._record.rows, checkpoints, max_drop)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint, dropping later results, including those in the folder.

@@ -68,7 +68,8 @@ class Watcher:
     `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the folder for
     `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are skipped. A
     checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`: a file to
-    plot the curve to (`.svg` or `.png`).
+    plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a row have
+    fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
 
     The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
     read, and any error of `load_benchmark`.
@@ -92,6 +93,8 @@ class Watcher:
         workers: int = 1,
         budget: float | None = None,
         plot: str | os.PathLike[str] | None = None,
+        gate: int | None = None,
+        max_drop: float = 0.01,
     ) -> None:
         self.folder, self.patterns = Path(folder), tuple(patterns)
         self._workers, self._budget = checks.count(workers, "workers"), budget
@@ -108,6 +111,7 @@ class Watcher:
         self.record = curve.Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
         self._plot = plot
+        self._gate, self._max_drop = gate, max_drop
         self._pause = 0.0 if marker else settle_seconds
         self._failed: dict[Path, object] = {}
         self._free: SimpleQueue[int] = SimpleQueue()
@@ -115,6 +119,13 @@ class Watcher:
             self._free.put(number)
         self._asking: set[background.EngineAnswers] = set()
         self._over = threading.Event()
+        self.fall()  # says what is wrong with the settings
+
+    def fall(self) -> curve.Fall | None:
+        """Returns the last `gate` checkpoints if their scores fell: then nothing is evaluated any more."""
+        if self._gate is None:
+            return None
+        return curve.find_fall(self.record.rows, self._gate, self._max_drop)
 
     def once(self) -> Iterator[Evaluated]:
         """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
@@ -129,6 +140,8 @@ class Watcher:
         with self._watching():
             while True:
                 yield from self._evaluated(every_seconds)
+                if self.fall():
+                    return
                 time.sleep(every_seconds)
 
     @contextmanager
@@ -149,8 +162,9 @@ class Watcher:
         """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
         begun: deque[_Begun] = deque()
         with self._working() as pool:
-            self._begin(begun, pool)
-            while begun:
+            if not self.fall():
+                self._begin(begun, pool)
+            while begun and not self.fall():
                 if not _is_done(begun[0].asked, every_seconds):
                     self._begin(begun, pool)
                     continue
