@@ -9,7 +9,7 @@ from typing import Any
 
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import expand
+from pfgen_rs.io.run_files import expand, expand_runs
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.units import Answer
@@ -63,8 +63,8 @@ class RunComparison:
         return {question: [found[question] for found in by_run] for question in questions}
 
 
-def distinct(patterns: Sequence[str]) -> list[str]:
-    """Expand patterns to paths. Raises `InputError` if a run is named twice.
+def distinct(patterns: Sequence[str], least: int = 1) -> list[str]:
+    """Expand patterns to paths. Raises `InputError` if a run is named twice, or there are too few.
 
     A path that several globs match, or a glob and a path, counts once.
     """
@@ -76,6 +76,8 @@ def distinct(patterns: Sequence[str]) -> list[str]:
     twice += [path for path, file in zip(found, files, strict=True) if files.count(file) > 1]
     if twice:
         raise InputError("given twice: name another run", path=twice[-1])
+    if len(expand_runs(found)) < least:
+        raise InputError(f"expected {least} runs to compare: name another one", path=found[-1])
     return found
 
 

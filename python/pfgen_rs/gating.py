@@ -136,7 +136,7 @@ def gate(
         for run in (base, new)
     ]
     samples = comparison_samples(results)
-    if samples[0].name == samples[1].name:  # of tables, which have none
+    if {run.path for run in results} == {None}:  # tables, which have no names
         samples = [replace(run, name=n) for run, n in zip(samples, ("base", "new"), strict=True)]
     of_base, of_new = samples
     _, left_out = check_comparable(samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import pkgutil
 from contextlib import suppress
 from functools import cached_property
@@ -56,7 +57,10 @@ class Registry(Generic[T]):
         """
         known = self.names()
         if name not in known:
-            raise self._error(f"unknown {self._kind} {name!r}: expected one of {', '.join(known)}")
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            expected = f"expected one of {', '.join(known)}"
+            raise self._error(f"unknown {self._kind} {name!r}{meant}: {expected}")
         if name not in self._added:
             self._added.setdefault(name, loaded(self._foreign[name], self._kind, self._error))
         return self._added[name]

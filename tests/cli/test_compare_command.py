@@ -242,7 +242,7 @@ def test_partial_questions_are_left_out(benchmark: Path, runs: list[Path], tmp_p
         ("compare", 2, ["--metric", "beauty"], "beauty"),
         ("compare", 2, ["no-such-file"], "no-such-file"),
         ("compare", 2, ["--format", "josn"], "'--format' / '-f': 'josn' is not one of"),
-        ("compare", 1, [], "expected 2 to 100 runs to compare, found 1"),
+        ("compare", 1, [], "expected 2 runs to compare"),
         ("plan-trials", 1, ["--precision", "0"], "invalid precision 0.0"),
         ("plan-trials", 1, ["--difference", "0.1"], "--difference needs a second run"),
     ],

@@ -262,7 +262,7 @@ def test_a_batch_is_joined_with_its_requests(
     assert scores(outputs, bench) == wanted
     read = f"question from the requests in {tmp_path / 'one' / 'in.jsonl'}"
     assert read in str(score_file(outputs, bench).read_as)
-    with pytest.raises(InputError, match="no question with exactly this text or id"):
+    with pytest.raises(InputError, match="name the requests of the batch with --requests"):
         score_file(batch(tmp_path / "none", {}), bench)
     several = batch(tmp_path / "two", {"in.jsonl": ASKED, "again.jsonl": ASKED[::-1]})
     with pytest.raises(InputError, match=r"could be in .*again.jsonl or .*in.jsonl"):

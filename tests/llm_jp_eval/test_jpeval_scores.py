@@ -401,7 +401,7 @@ WRONG_LINES: list[tuple[dict[str, Any], str]] = [
     ({"id": "jamp/test/0", "output": ["a"]}, r"'output' must be a single text, not \[\"a\"\]"),
     (batch("jamp/test/0", []), "'response' has no body with choices"),
     (batch("jamp/test/0", [{}, {}]), "'response' has 2 choices"),
-    (batch("jamp/test/0", [{"text": 3}]), "expected a string or a list of messages"),
+    (batch("jamp/test/0", [{"text": 3}]), "must be text, not 3"),
     ({"id": "jamp/test/0", "output": "\ud800"}, "lone surrogate"),
 ]
 

@@ -79,8 +79,10 @@ def compare(
     - `pfgen-rs compare all.csv --run-field model --clean`
     """
     from pfgen_rs import comparisons
+    from pfgen_rs.stats import checks
 
-    paths = comparisons.distinct(files)
+    checks.check_level(level)
+    paths = comparisons.distinct(files, 2 if scoring.run_field is None else 1)
     results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
         metric = "all" if len(results) == 2 else "average"

@@ -13,7 +13,16 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import ADVICE, ADVICE_ON_BOTH, Options
 from pfgen_rs.io.containers import json_blocks, rows_as_json
-from pfgen_rs.io.layouts import LAYOUTS, PLAIN, Record, at, exchanges, is_plain, recognised
+from pfgen_rs.io.layouts import (
+    LAYOUTS,
+    PLAIN,
+    QUESTIONS,
+    Record,
+    at,
+    exchanges,
+    is_plain,
+    recognised,
+)
 from pfgen_rs.io.lines import Block, parse_line
 from pfgen_rs.io.messages import is_chat, role_of, spoken
 from pfgen_rs.io.source import Source
@@ -23,6 +32,7 @@ from pfgen_rs.lazy import pl
 
 _MOST_BESIDE = 200  # files to look at
 _LONGEST_REQUEST = 1 << 20
+_OF_QUESTIONS = {*QUESTIONS, "question_id", "id", "category"}
 
 
 def resolved(options: Options, record: Record | None) -> Options:
@@ -33,7 +43,8 @@ def resolved(options: Options, record: Record | None) -> Options:
     found = None
     if record is not None and not options.tokens:
         found = recognised(record, options.layout, chosen)
-        if found is None and options.advice is ADVICE and not set(options.fields) & set(record):
+        is_near = bool(set(options.fields) & set(record)) and not set(record) <= _OF_QUESTIONS
+        if found is None and options.advice is ADVICE and not is_near:
             raise _unrecognised(record, options)
     question, answer = options.fields
     found = found or replace(PLAIN, question=question, answer=answer)
@@ -49,20 +60,25 @@ class UnrecognisedError(InputError):
 def _unrecognised(record: Record, options: Options) -> InputError:
     names = " and ".join(map(repr, options.fields))
     keys = ", ".join(shortened(repr(key)) for key in record) or "nothing"
-    return UnrecognisedError(f"missing {names}: found {keys}; {_advice(record)}")
+    return UnrecognisedError(
+        _known_problem(record) or f"missing {names}: found {keys}; {ADVICE_ON_BOTH}"
+    )
 
 
-def _advice(record: Record) -> str:
-    """Returns what to do about a record without question and answer."""
+def _known_problem(record: Record) -> str | None:
+    """Returns what is wrong with a record without an answer, if that is plain."""
     if {"custom_id", "method", "body"} <= set(record):
-        return "these are requests of a batch: name the file of its outputs"
+        return "is a request of a batch: name the file of its outputs"
+    if set(record) <= _OF_QUESTIONS:
+        keys = ", ".join(map(repr, record))
+        return f"has no answer, only {keys}: name the file with the answers"
     for key, value in record.items():
         if value and isinstance(value, list) and is_chat(value):
             if any(map(role_of, value)):
-                return f"the chat in {key!r} has no answer of the assistant"
+                return f"the chat in {key!r} has no answer of the assistant: name the file with the answers"
             if len(record) == 1:
-                return f"write the records in {key!r} one a line (jq -c '.{key}[]'), or as an array"
-    return ADVICE_ON_BOTH
+                return f"has its records in {key!r}: write them one a line (jq -c '.{key}[]'), or as an array"
+    return None
 
 
 def schema_record(schema: pl.Schema, row: Record | None = None) -> Record:
@@ -209,7 +225,10 @@ class Converter:
             self._seen.append(value)
         if len(self._seen) > 1:
             values = " and ".join(map(repr, self._seen[:2]))
-            problem = f"the {self._same}s {values} repeat the same answers: keep the lines of one"
+            choice = f"jq -c 'select(.{self._same} == …)'"
+            problem = (
+                f"the {self._same}s {values} repeat the same answers: keep those of one ({choice})"
+            )
             raise InputError(problem)
 
     def _refused(self, error: InputError, number: int, block: Block) -> InputError:

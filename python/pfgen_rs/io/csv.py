@@ -87,10 +87,14 @@ class _CsvBlock(NamedTuple):
                 )
             if self.text.count(b'"') % 2:
                 row = (first or 1) + len(_record_ends(self.text)[1])
-                problem = "a quotation mark is opened in this row and not closed"
+                problem = (
+                    "a quotation mark opens in this row and is not closed; write it twice in texts"
+                )
                 raise InputError(problem, path=path, line=row, item="row") from None
             problem = f"cannot be read as {self.suffix}: {reason}"
             hint, line = _csv_encoding(self.header, self.text, first)
+            if hint:
+                problem = "is not UTF-8"
             raise InputError(problem + hint, path=path, line=line, item="row") from None
 
 

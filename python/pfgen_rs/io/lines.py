@@ -340,9 +340,9 @@ def _json_advice(text: str, error: ValueError) -> str:
     """Returns what to do about text that is not JSON, if that is plain."""
     text = text.strip()
     if str(error).startswith("Unterminated string"):
-        return "; is the file cut short here?"
+        return "; the file may be cut short here: copy it again"
     if text == "{":
-        return "; each object must be on a single line"
+        return "; each object must be on a single line (jq -c .)"
     if text.startswith("{'"):
         return "; is it a Python dict? Write it with json.dumps"
     if text.endswith("},"):
@@ -358,7 +358,7 @@ def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:
         if replace_invalid and not hint:
             return valid_text(line)
         if error.reason == "unexpected end of data":
-            hint = hint or "; is the file cut short here?"
+            hint = hint or "; the file may be cut short here: copy it again"
         hint = hint or ("" if replace_invalid is None else REPLACE)
         raise InputError(f"is not UTF-8: {error.reason} at byte {error.start}{hint}") from None
 
@@ -401,7 +401,7 @@ def _needed(field: Callable[..., Any], record: Mapping[str, Any], key: str, advi
         if key not in record:
             raise
         is_list = isinstance(record[key], list) and record[key] and isinstance(record[key][0], str)
-        other = f"choose an element, such as {key}.0, or leave" if is_list else "leave"
+        other = f"take one with --answer-field {key}.0, or leave" if is_list else "leave"
         raise InputError(f"{error.problem}; {other} such lines out with --skip-bad-lines") from None
 
 

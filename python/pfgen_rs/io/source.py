@@ -362,7 +362,7 @@ class _Joined:
 def _advice_on_files(folder: Path) -> str:
     files = sorted(str(path) for path in folder.iterdir() if path.is_file())[:_SHOWN]
     if not files:
-        return ": it has no files"
+        return ": it has no files, so name another folder or file"
     return f": name the files to score instead, such as {', '.join(files)}"
 
 

@@ -248,7 +248,8 @@ def check_text_column(schema: pl.Schema, key: str, advice: str | None = None) ->
     """
     kind = _column_type(schema, key, advice)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
-        raise InputError(f"the column {key!r} must be text, not {kind}")
+        choice = f"; {advice}" if advice else ""
+        raise InputError(f"the column {key!r} must be text, not {kind}{choice}")
 
 
 def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
@@ -294,5 +295,7 @@ def _readable_table(source: Source) -> Iterator[None]:
         raise
     except table_errors() as error:
         reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
-        problem = f"cannot be read as {source.suffix}: {reason}"
+        problem = (
+            f"cannot be read as {source.suffix}: {reason}; if it has another format, name it so"
+        )
         raise InputError(problem, path=source.path) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,9 @@ def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
     hint = "expected a folder of question files, or a name that 'pfgen-rs data list' shows"
     if name in install.known():
         hint = f"run 'pfgen-rs data install {name}'"
-    raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}: {hint}")
+    near = difflib.get_close_matches(str(name), [BUNDLED, *install.known()], n=1)
+    meant = f" (did you mean {near[0]!r}?)" if near and near != [name] else ""
+    raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}{meant}: {hint}")
 
 
 # Lists the available benchmarks: bundled, installed, or known but not installed.

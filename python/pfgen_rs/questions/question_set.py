@@ -145,8 +145,8 @@ class QuestionSet:
         advice: str = "",
     ) -> UnknownQuestionError:
         """Returns the error for an unknown question; `others` and `search` as for `Lookalikes.message`."""
-        problem = self._lookalikes.message(question, others, search=search)
-        problem = (problem if row is None else f"row {row}: {problem}") + advice
+        problem = advice or self._lookalikes.message(question, others, search=search)
+        problem = problem if row is None else f"row {row}: {problem}"
         return UnknownQuestionError(problem, path=path, line=line, question=question, item=item)
 
     def _crowd(self, asked: Iterable[str]) -> str | None:

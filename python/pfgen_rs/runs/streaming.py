@@ -397,7 +397,8 @@ class _StreamedFile:
             crowd = self._benchmark._crowd(islice(asked, _LOOKED_AT))
             return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
-            return "no responses found: the file is empty, or has empty lines only"
+            place = "standard input" if self._reading.source.path == "-" else "the file"
+            return f"no responses found: {place} has nothing but empty lines; expected one response a line"
         first = self._problems[0]
         return f"all lines are invalid; line {first.line}: {first.problem}"
 

@@ -239,7 +239,9 @@ def check_level(level: float) -> None:
     """Raise `SettingsError` for an invalid confidence level."""
     if not isinstance(level, Real) or not 0.5 <= level <= 0.9999:
         shown = shown_value(level)
-        raise SettingsError(f"invalid confidence level {shown}: expected 0.5 to 0.9999")
+        raise SettingsError(
+            f"invalid confidence level {shown}: expected 0.5 to 0.9999, such as 0.95"
+        )
 
 
 def _probability_inside(t: float, freedom: int) -> float:

@@ -84,9 +84,13 @@ class ReadAs:
 
     @property
     def advice(self) -> str:
-        """What to do about questions that are unknown."""
-        is_alone = self.question == "custom_id" and self.requests is None
-        return "; name the requests of the batch with --requests" if is_alone else ""
+        """What to do about questions that are unknown, if that is known."""
+        if self.question != "custom_id" or self.requests is not None:
+            return ""
+        return (
+            "the custom_id of this output is no question of the benchmark: name the requests of the batch "
+            "with --requests (in Python: requests=)"
+        )
 
     @property
     def is_told(self) -> bool:
@@ -292,6 +296,8 @@ def _answers(value: Any, path: str) -> Iterator[Spoken]:
 
 
 def _of(value: Any, path: str, role: str) -> Spoken:
+    if isinstance(value, int | float):
+        raise InputError(f"{path!r} must be text, not {value}: only generated text can be scored")
     try:
         return spoken(value, role)
     except InputError as error:

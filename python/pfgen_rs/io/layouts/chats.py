@@ -14,4 +14,4 @@ def _find(record: Record) -> tuple[str, str] | None:
     return None
 
 
-LAYOUTS.add("chat", Layout("chats: the last turns", _find, is_general=True))
+LAYOUTS.add("chat", Layout("chats", _find, is_general=True))
