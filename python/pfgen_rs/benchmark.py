@@ -157,14 +157,7 @@ class Benchmark(QuestionSet):
             self,
             data,
             answers,
-            Options(
-                question_field,
-                answer_field,
-                layout=layout,
-                think=think,
-                clean=clean,
-                tokens=self.settings.unit == "token",
-            ),
+            self._options(question_field, answer_field, layout, think, clean),
             threads=threads,
             chunk_size=chunk_size,
         )
@@ -191,16 +184,21 @@ class Benchmark(QuestionSet):
             self,
             data,
             answers,
-            Options(
-                question_field,
-                answer_field,
-                layout=layout,
-                think=think,
-                clean=clean,
-                tokens=self.settings.unit == "token",
-            ),
+            self._options(question_field, answer_field, layout, think, clean),
             threads=threads,
         )
+
+    def _options(
+        self,
+        question_field: str | None,
+        answer_field: str | None,
+        layout: str | None,
+        think: Think | None,
+        clean: Clean,
+    ) -> Options:
+        fields = question_field, answer_field
+        tokens = self.settings.unit == "token"
+        return Options(*fields, layout=layout, think=think, clean=clean, tokens=tokens)
 
     def scorer(self, metric: Metric = "average", *, threads: int | None = 1) -> AnswerScorer:
         """Return a function of questions and answers for calls by the thousand, as in reinforcement learning.

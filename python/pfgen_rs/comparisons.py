@@ -70,13 +70,13 @@ def distinct(patterns: Sequence[str], least: int = 1) -> list[str]:
     """
     expanded = [found for pattern in patterns if (found := expand([pattern])) == [pattern]]
     named = [path for [path] in expanded]
-    found = expand(patterns)
+    found = expand_runs(patterns)
     files = [Path(Source(path).path).resolve() for path in found]
     twice = [path for path in named if named.count(path) > 1]
     twice += [path for path, file in zip(found, files, strict=True) if files.count(file) > 1]
     if twice:
         raise InputError("given twice: name another run", path=twice[-1])
-    if len(expand_runs(found)) < least:
+    if len(found) < least:
         raise InputError(f"expected {least} runs to compare: name another one", path=found[-1])
     return found
 
