@@ -102,6 +102,12 @@ CASES: dict[str, Case] = {
     "no file matches": run("score", Path("*.jsonl"), *MINI),
     "the folder has none of": run("score", Path(), *MINI),
     "is not JSON": scored("a.jsonl", "hello\n"),
+    "the answer could be": scored(
+        "a.jsonl", '{"question": "Q02", "answer": "x", "prediction": "y"}\n'
+    ),
+    "the custom_id of this output": scored(
+        "a.jsonl", '{"custom_id": "r", "response": {"body": {"choices": [{"text": "x"}]}}}\n'
+    ),
     "must be text, not null": scored("a.jsonl", '{"question": "Q02", "answer": null}\n'),
     "answer is null": scored("a.parquet", table(question=["Q02"] * 2, answer=["x", None])),
     "lone surrogate": scored("a.jsonl", '{"question": "Q02", "answer": "\\ud800"}\n'),
