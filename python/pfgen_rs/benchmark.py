@@ -172,19 +172,22 @@ class Benchmark(QuestionSet):
         layout: str | None = None,
         think: Think | None = None,
         clean: Clean = False,
+        name: str | None = None,
         threads: int | None = None,
     ) -> Result:
         """Score many answers and summarise them as a run: its score, metrics, and `result.json`.
 
         `data` and `answers`: a table with the columns `question` and `answer`, or two columns, as for
         `score_batch`, which has the same options. Several answers to a question are trials, in the order
-        given. Raises what `score_batch` raises, and `InputError` for no answers at all.
+        given. `name`: that of the run, in tables and comparisons. Raises what `score_batch` raises, and
+        `InputError` for no answers at all.
         """
         return in_memory.evaluate(
             self,
             data,
             answers,
             self._options(question_field, answer_field, layout, think, clean),
+            name=name,
             threads=threads,
         )
 

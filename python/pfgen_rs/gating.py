@@ -10,8 +10,10 @@ from typing import Any, Literal
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, Metric
+from pfgen_rs.runs.published import PublishedResult
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring.inputs import Table
 from pfgen_rs.stats.comparing import check_comparable
@@ -82,6 +84,18 @@ class Gate:
         fell = [row for row in self.questions if row["difference"] < 0]
         return sorted(fell, key=lambda row: (row["difference"], row["question_id"]))[:count]
 
+    def to_markdown(self) -> str:
+        """Returns a section for a pull request: verdict, scores, differences, and what fell most."""
+        from pfgen_rs.report.gates import gate_markdown  # which a verdict does without
+
+        return gate_markdown(self)
+
+    def to_junit(self, path: str | PathLike[str]) -> None:
+        """Write JUnit XML, atomically: a test case for each metric, in which a drop is a failure."""
+        from pfgen_rs.report.gates import gate_junit
+
+        write_atomic(path, gate_junit(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types, of the questions those that fell most."""
         return {
@@ -127,6 +141,11 @@ def gate(
     """
     metrics: Sequence[str] = METRICS if metric == "all" else [metric]
     rule = Rule(max_drop, level, test, len(metrics))
+    for run in (base, new):
+        if isinstance(run, PublishedResult):
+            raise InputError(
+                f"{run.name} is a published result, without answers: name its run instead"
+            )
     if base is new or (isinstance(base, str | PathLike) and str(base) == str(new)):
         raise InputError("base and new are the same run: name another")
     if scoring and isinstance(base, Result) and isinstance(new, Result):

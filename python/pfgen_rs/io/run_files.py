@@ -246,6 +246,11 @@ def _identity_of_path(path: str | os.PathLike[str]) -> object:
 
 
 _LONGEST = 200  # maximum length of a name in bytes
+_ENDINGS = re.compile(
+    r"(\.(jsonl?|ndjson|csv|tsv|txt|parquet|arrow|feather|ipc|eval))?(\.(gz|xz|zst))?$",
+    re.IGNORECASE,
+)
+"""What a file's name ends with that does not name its run."""
 
 
 class _Named(Protocol):
@@ -350,7 +355,7 @@ def _whole_parts(path: str) -> tuple[str, ...]:
 
 def _naming_parts(path: str) -> tuple[str, ...]:
     *parents, name = _whole_parts(path) or ("root",)
-    stem = name.split(".", 1)[0] or name
+    stem = _ENDINGS.sub("", name) or name
     # A run's file has the same name in every run; its folder distinguishes the runs. The bare name of the
     # file does not imply that the current folder is a run's.
     if stem == STEM and PurePath(name).suffix and parents and PurePath(path).parent.name:

@@ -19,7 +19,14 @@ from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.remote.urls import COPY_FIRST, checked_options, is_url, refused_url
-from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
+from pfgen_rs.io.run_files import (
+    CONFIG,
+    RESPONSES,
+    RESULT,
+    run_file,
+    runs_below,
+    unpacked_trials_advice,
+)
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -360,6 +367,8 @@ class _Joined:
 
 
 def _advice_on_files(folder: Path) -> str:
+    if (folder / RESULT).is_file():
+        return f": {RESULT} has scores, but no answers; name the folder of the run"
     files = sorted(str(path) for path in folder.iterdir() if path.is_file())[:_SHOWN]
     if not files:
         return ": it has no files, so name another folder or file"

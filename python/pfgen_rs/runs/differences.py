@@ -31,7 +31,8 @@ class Difference:
 
     `difference`: a's mean minus b's, over the questions that both answer. `interval`: that of the
     difference. `p`: of a permutation test over questions. `detectable`: the difference that this test has
-    80 % power to detect. `notes`: what else to know, such as questions left out.
+    80 % power to detect, `None` with too few questions for any. `notes`: what else to know, such as questions
+    left out.
 
     >>> import pfgen_rs
     >>> careless, faithful = (pfgen_rs.score_file(pfgen_rs.sample_runs()[name], "mini")
@@ -47,7 +48,7 @@ class Difference:
     difference: float
     interval: Interval
     p: float
-    detectable: float
+    detectable: float | None
     sentence: str
     notes: tuple[str, ...] = ()
 

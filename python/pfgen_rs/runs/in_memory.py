@@ -25,7 +25,13 @@ from pfgen_rs.scoring.inputs import text_columns
 
 
 def evaluate(
-    benchmark: QuestionSet, data: Any, answers: Any, options: Options, *, threads: int | None = None
+    benchmark: QuestionSet,
+    data: Any,
+    answers: Any,
+    options: Options,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
 ) -> Result:
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     options = replace(options, tokens=benchmark.settings.unit == "token")
@@ -37,7 +43,12 @@ def evaluate(
     texts = found.answers
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
-    about = {"clean": cleaning_mode(options.clean), "unclean": unclean, "read_as": read_as}
+    about = {
+        "run": name,
+        "clean": cleaning_mode(options.clean),
+        "unclean": unclean,
+        "read_as": read_as,
+    }
     responses = MemoryResponses(found.questions, column)
     return result_in_memory(benchmark, codes, scores, responses, **about)
 

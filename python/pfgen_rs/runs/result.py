@@ -107,7 +107,11 @@ class Result(ScoredRun):
         if self.run is not None:
             return self.run
         model = (self.config or {}).get("model")
-        return model if isinstance(model, str) and model else run_name(self.path)
+        return (
+            model
+            if isinstance(model, str) and model
+            else ("answers" if self.path is None else run_name(self.path))
+        )
 
     @property
     def _place(self) -> str:

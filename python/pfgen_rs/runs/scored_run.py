@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.run_files import is_system
+from pfgen_rs.io.run_files import is_system, named_results
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, PARTS, Metric
@@ -260,7 +261,7 @@ class ScoredRun(ABC):
         if not isinstance(other, ScoredRun):
             raise InputError(f"expected a result to compare with, not {type(other).__name__}")
         found = compared(summed_alike([self, other]), metrics=[metric], level=level)
-        from pfgen_rs.stats.sentences import verdict
+        from pfgen_rs.stats.sentences import is_blind, verdict
 
         [pair] = found.pairs
         method: Method = "bootstrap" if found.interval == "bootstrap" else "t"
@@ -268,7 +269,7 @@ class ScoredRun(ABC):
         return Difference(
             **{name: getattr(pair, name) for name in same},
             interval=Interval(pair.low, pair.high, level, method),
-            detectable=pair.minimum_detectable,
+            detectable=None if is_blind(found) else pair.minimum_detectable,
             sentence=verdict(pair, found),
             notes=found.notes,
         )
@@ -381,10 +382,12 @@ def summed_alike(runs: Sequence[Run]) -> list[Run]:
 def comparison_samples(results: Sequence[ScoredRun]) -> list[Sample]:
     """Returns the values of the runs, named by model, and by file or number where several have the same."""
     found, clean = [], cleaned_together(results)
-    names = [result.name for result in results]
     whole = all(result._has_responses for result in results)
-    for number, (result, name) in enumerate(zip(results, names, strict=True), 1):
-        told_apart = f"{name} ({result.path or number})" if names.count(name) > 1 else name
+    places = Counter((result.name, result.path) for result in results if result.path is not None)
+    for (name, path), count in places.items():
+        if count > 1:
+            raise InputError(f"duplicate run name {name!r}", path=path)
+    for told_apart, result in named_results(results).items():
         sample = result.sample(told_apart) if whole else result._sample_of_means(told_apart)
         found.append(replace(sample, signature=comparable(result.signature, clean)))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -398,7 +399,9 @@ class _StreamedFile:
             return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
             place = "standard input" if self._reading.source.path == "-" else "the file"
-            return f"no responses found: {place} has nothing but empty lines; expected one response a line"
+            is_empty = self._reading.input_hash == hashlib.sha1(usedforsecurity=False).hexdigest()
+            said = "is empty" if is_empty else "has nothing but empty lines"
+            return f"no responses found: {place} {said}; expected one response a line"
         first = self._problems[0]
         return f"all lines are invalid; line {first.line}: {first.problem}"
 

@@ -6,10 +6,9 @@ then the interval; if the table is still too wide, each row is shown as a list o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -23,6 +22,7 @@ from pfgen_rs.drawing.text_tables import (
     table_width,
     width,
 )
+from pfgen_rs.io.run_files import named_results
 from pfgen_rs.metrics.settings import PARTS
 
 INTERVAL = "[low, high]"
@@ -40,6 +40,12 @@ _NARROWEST = {
 _NAME, _SHORTEST_NAME = 14, 12  # minimum widths of shortened names, with and without the interval
 
 Row = Mapping[str, Any]
+
+
+class _Named(NamedTuple):
+    name: str
+    path: str | None
+    place: int
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def _view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     return {
         _PUBLISHED: [_view_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
-        **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in PARTS},
+        **{metric: [_part(row, metric) for row in rows] for metric in PARTS},
     }
 
 
@@ -146,10 +152,18 @@ def _view_spread(row: Row) -> str:
     return f"±{row['score_std']:.4f}/√{trials}" if is_known else "–"
 
 
+def _part(row: Row, metric: str) -> str:
+    """Returns the cell of a metric; Helpfulness is no part of a score without keyword rules."""
+    is_left_out = metric == "helpfulness" and "helpfulness:none" in row["signature"]
+    return "–" if is_left_out else f"{row[metric]:.4f}"
+
+
 def told_names(rows: Sequence[Row]) -> list[str]:
-    """Returns the names of runs, with the file of those that several have."""
-    times = Counter(row["name"] for row in rows)
-    return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
+    """Returns the names of runs; those that several have with what tells them apart."""
+    named = named_results(
+        [_Named(row["name"], row["file"], place) for place, row in enumerate(rows)]
+    )
+    return sorted(named, key=lambda name: named[name].place)
 
 
 def _view_ranks(rows: Sequence[Row], signature: str) -> list[str]:

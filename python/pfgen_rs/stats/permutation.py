@@ -118,6 +118,11 @@ def resolution(questions: int, permutations: int) -> float:
     return 0.0 if is_exact(questions, permutations) else 1 / (permutations + 1)
 
 
+def least_p(questions: int) -> float:
+    """Returns the smallest p-value that a test over so many questions can have: that of one sign."""
+    return 2.0 ** (1 - questions)
+
+
 def permutations_text(smallest: float) -> str:
     """Says of how many random signs `smallest` is the resolution: "10,000 permutations"."""
     return f"{round(1 / smallest) - 1:,} permutations"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pfgen_rs.io.text import counted
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
@@ -26,6 +27,13 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     holm = _p_text(pair.p_holm, smallest * pair.family)
     corrected = f"{holm} corrected for {pair.family} pairs"
     least = 1 - statistics.level
+    if is_blind(statistics):
+        possible = permutation.least_p(len(statistics.compared))
+        count = counted(len(statistics.compared), "question")
+        return (
+            f"{count} cannot tell whether {pair.a} and {pair.b} differ{what} (difference "
+            f"{pair.difference:+.4f}, {evidence}; no p-value is below {possible:.3f})"
+        )
     if pair.p > least:
         more = evidence if alone else f"{evidence}; {corrected}"
         return (
@@ -38,6 +46,11 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     if pair.p_holm <= least:
         return f"{said}; {corrected})"
     return f"{said}), but not significantly among all pairs ({corrected})"
+
+
+def is_blind(statistics: Comparison) -> bool:
+    """Whether there are too few questions for any difference to be significant."""
+    return permutation.least_p(len(statistics.compared)) > 1 - statistics.level
 
 
 def _p_text(p: float, smallest: float) -> str:
