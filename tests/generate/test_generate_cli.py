@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import generating
 from generating import answers, finished_names, key_of, names, wanted, write_samples
 from helpers import CATS, SCRIPT, SEAS, TIMEOUT, environment, pfgen
-from pfgen_rs import PfgenError, SettingsError, score_file
+from pfgen_rs import Benchmark, PfgenError, SettingsError, score_file
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.cli.app import app
@@ -448,3 +448,15 @@ def test_a_program_that_dies(place: Sharing) -> None:
     assert "exited with code 3" in err
     assert place.go_on("second").complete
     assert place.asked("first") + place.asked("second") == list(generating.wanted(4))
+
+
+def test_a_saved_set_is_asked_without_examples(tmp_path: Path) -> None:
+    bench = Benchmark.from_references({"空は？": ["青い空です。"], "海は？": ["青い海です。"]})
+    bench.save(tmp_path / "own")
+    asked = ("generate", "m", "--engine", "manual", "--trials", "1", "-b", tmp_path / "own")
+    refused = pfgen(*asked, "--export", tmp_path / "tasks.jsonl")
+    assert "without examples (--shots 0) it is not needed" in refused.stderr
+    done = pfgen(*asked, "--shots", "0", "--export", tmp_path / "tasks.jsonl")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["question"] for line in lines] == ["空は？", "海は？"]

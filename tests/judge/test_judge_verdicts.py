@@ -1,6 +1,7 @@
 """Verdicts and ratings are read as the contract says; outputs in which none can be read."""
 
 import json
+import shutil
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from fault_server import Asked, FaultServer, Handler
+from helpers import pfgen
 from jpeval_data import write_data
 from judging import (
     JUDGE,
@@ -35,7 +37,7 @@ from pfgen_rs.judge.dialogues import answering, grading
 from pfgen_rs.judge.dialogues.answering import items_of_dialogues, record_answers
 from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.grading import Graded, grade
-from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
+from pfgen_rs.judge.pairs import Pair, read_pairs, sample_path, write_pairs
 from pfgen_rs.judge.requests import comparison_requests, find_prompt
 from pfgen_rs.judge.verdicts import Which, read_verdict_text
 from pfgen_rs.llm_jp_eval.catalog import read_tasks
@@ -450,3 +452,16 @@ def test_retrying_also_asks_what_is_new(tmp_path: Path) -> None:
     engine = says("理由。A")
     asked = compare(made_pairs(40), engine, replace(JUDGE, retry=Retry(9)), REASON, out)
     assert (asked.complete, engine.asked) == (True, 80)
+
+
+def test_judgments_without_probabilities_are_told_how_to_decide(tmp_path: Path) -> None:
+    folder = tmp_path / "verdicts"
+    shutil.copytree(sample_path() / "verdicts" / "hasty", folder)
+    path = folder / "judgments.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    bare = ({k: v for k, v in each.items() if k != "probabilities"} for each in records)
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in bare), encoding="utf-8")
+    hint = "use --by strict, tie or first"
+    assert hint in pfgen("judge", "decide", folder).stderr
+    assert hint not in pfgen("judge", "decide", folder, "--by", "strict").stderr
+    assert hint not in pfgen("judge", "decide", sample_path() / "verdicts" / "hasty").stderr

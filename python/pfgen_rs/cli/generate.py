@@ -130,7 +130,7 @@ def generate_answers(
         raise typer.BadParameter("--import and --export cannot be combined")
     given = engine_options.engine_settings(asking.more or [])
     _check_thinking(asking.engine, given)
-    shown = generate.read_examples(benchmark)
+    shown = generate.read_examples(benchmark, shown=shots > 0)
     config = generate.RunConfig(
         engine=recorded_name(asking.engine),
         model=name or model,

@@ -83,12 +83,12 @@ def rows_table(
     return terminal.new_table(*names, numbers=names[words:], title=title, rows=rows)
 
 
-def read_decisions(paths: Sequence[Path]) -> list[FolderVerdicts]:
-    """Returns what folders on the same pairs say, and warns of what is missing or out of date."""
+def read_decisions(paths: Sequence[Path], by: str | None = None) -> list[FolderVerdicts]:
+    """Returns what folders on the same pairs say; warns of what is missing, out of date or undecided."""
     from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 
     read = read_verdicts(paths)
-    warn_all(coverage_notes(read))
+    warn_all(coverage_notes(read, by))
     return read
 
 

@@ -35,7 +35,7 @@ def decide(
     from pfgen_rs.io.table_writer import csv_text
     from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
-    [read] = judge_options.read_decisions([verdicts])
+    [read] = judge_options.read_decisions([verdicts], by)
     found = read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
@@ -70,7 +70,7 @@ def rank(
     """
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
-    [read] = judge_options.read_decisions([verdicts])
+    [read] = judge_options.read_decisions([verdicts], by)
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
     if output_format == "json":
         values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
@@ -130,7 +130,7 @@ def against_scores(
     """
     from pfgen_rs.judge.agreement import agree as library
 
-    read = judge_options.read_decisions(verdicts)
+    read = judge_options.read_decisions(verdicts, by)
     pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = {each.name: each.decisions for each in read}

@@ -232,7 +232,7 @@ def asked(
 
     `mode`, `num_examples`, `seed` and `prefix` are those of `Prompter`.
     """
-    examples = read_examples(benchmark)
+    examples = read_examples(benchmark, shown=num_examples > 0)
     prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
     for trial in range(1, trials + 1):
         for task, example in zip(prompter.tasks(trial), examples, strict=True):

@@ -403,7 +403,7 @@ def _prompter(config: RunConfig, benchmark: Place, examples: Sequence[Example] |
         )
     place = benchmark.folder if isinstance(benchmark, Benchmark) else benchmark
     return Prompter(
-        read_examples(place) if examples is None else examples,
+        read_examples(place, shown=config.num_examples > 0) if examples is None else examples,
         config.mode,
         num_examples=config.num_examples,
         seed=config.seed,

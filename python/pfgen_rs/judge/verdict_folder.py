@@ -222,12 +222,21 @@ def read_verdicts(paths: Sequence[str | os.PathLike[str]]) -> list[FolderVerdict
     ]
 
 
-def coverage_notes(read: Sequence[FolderVerdicts]) -> list[str]:
-    """Returns what to tell a user of what is missing or out of date."""
+def coverage_notes(read: Sequence[FolderVerdicts], by: str | None = None) -> list[str]:
+    """Returns what to tell a user of what is missing, out of date, or not decided by a rule."""
     return [
         f"{each.name}: {note}" if len(read) > 1 else note
         for each in read
-        for note in each.coverage.notes()
+        for note in [*each.coverage.notes(), *_rule_notes(each.decisions, by)]
+    ]
+
+
+def _rule_notes(decisions: pl.DataFrame, by: str | None) -> list[str]:
+    is_blind = decisions["probability"].null_count() == decisions.height
+    if by != "probability" or not is_blind or decisions["v1"].null_count() == decisions.height:
+        return []
+    return [
+        "no judgment has probabilities, by which pairs are decided: use --by strict, tie or first"
     ]
 
 

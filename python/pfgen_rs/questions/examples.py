@@ -12,6 +12,7 @@ from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.question import read_folder
 
 
 class Example(NamedTuple):
@@ -21,20 +22,26 @@ class Example(NamedTuple):
     answer: str
 
 
-def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
+def read_examples(
+    place: str | os.PathLike[str] | None = None, *, shown: bool = True
+) -> list[Example]:
     """Returns the questions of a benchmark with their example answers, in the order in which they are asked.
 
     `place`: any argument of `load_benchmark` (its `questions.jsonl` is read), or a JSON lines file with
-    `question` and `answer`. Raises `BenchmarkNotFoundError`, or `BenchmarkError` with file and line.
+    `question` and `answer`. `shown`: whether prompts show the answers; otherwise a benchmark without that
+    file has its questions, by id, with empty answers. Raises `BenchmarkNotFoundError`, or `BenchmarkError`
+    with file and line.
     """
     path = _examples_path(place)
+    if not shown and not path.exists():
+        return [Example(question.text, "") for question in read_folder(benchmark_path(place))[0]]
     try:
         examples = [example for _, example in parsed(path, _example)]
     except InputError as error:
         if error.line is None:
             problem = (
                 f"{error.problem}: expected the example answers that prompts show, one line per "
-                'question: {"question": …, "answer": …}'
+                'question: {"question": …, "answer": …}; without examples (--shots 0) it is not needed'
             )
         else:
             problem = f"line {error.line}: {error.problem}"

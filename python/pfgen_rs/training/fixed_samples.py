@@ -50,7 +50,7 @@ class QuestionSample:
                 "the benchmark was not read from files: pass its example answers as `examples`"
             )
         if examples is None:
-            examples = read_examples(benchmark.folder)
+            examples = read_examples(benchmark.folder, shown=num_examples > 0)
         self.benchmark, self.trials = benchmark, count(trials, "trials")
         if benchmark.settings.unit == "token":
             raise SettingsError(
