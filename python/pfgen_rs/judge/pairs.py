@@ -192,7 +192,8 @@ def _balanced_sample(
     """Draw places so that the numbers of two questions differ by one at most, where there are enough."""
     if not 0 < count <= len(places):
         raise SettingsError(
-            f"invalid sample {count}: expected 1 to {len(places)} pairs of two runs"
+            f"invalid sample {count}: expected 1 to {len(places)} pairs of two runs; more trials "
+            "(--trials) give more"
         )
     source = random.Random(seed)  # noqa: S311
     by_question: dict[str, list[int]] = {}
