@@ -22,7 +22,6 @@ from pfgen_rs.report.site.compare_page import (
     comparison_page,
     listed_run,
 )
-from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats import METRICS, Sample
 
 __all__ = ["comparisons"]
@@ -45,7 +44,7 @@ def comparisons(checkout: Path) -> Iterator[Measure]:
     """The size of the page's data, and milliseconds from a choice of ten runs to the next frame."""
     benchmark = load_benchmark(checkout / "data")
     paths = sorted((checkout / "result").rglob("trials.jsonl.xz"))
-    samples = [sample_of(score_file(path, benchmark)) for path in paths]
+    samples = [score_file(path, benchmark).sample() for path in paths]
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
         size = _write(Path(name), benchmark, samples)
         note = f"{RUNS} runs: {len(paths)} again and again, each score moved by chance"

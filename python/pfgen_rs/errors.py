@@ -5,10 +5,12 @@ Messages say what is wrong, where (file, line, question) and what to do about it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 _SHOWN = 200  # characters of a question
+_ALIKE = 0.75  # ratio of `difflib` of a misspelt name
 
 
 Item = Literal["line", "row", "element", "sample"]
@@ -185,6 +187,14 @@ class OutputError(PfgenError, OSError):
     ...     print("not written")
     not written
     """
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Returns ` (did you mean 'x'?)` with the known name that is spelt most like this one; or nothing."""
+    import difflib  # which few messages need
+
+    near = difflib.get_close_matches(name[:_SHOWN], known, n=1, cutoff=_ALIKE)
+    return f" (did you mean {near[0]!r}?)" if near and near[0] != name else ""
 
 
 def unreadable(error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import pkgutil
 from contextlib import suppress
 from functools import cached_property
@@ -10,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from pfgen_rs.errors import PfgenError, SettingsError
+from pfgen_rs.errors import PfgenError, SettingsError, meant
 
 T = TypeVar("T")
 
@@ -57,10 +56,8 @@ class Registry(Generic[T]):
         """
         known = self.names()
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
             expected = f"expected one of {', '.join(known)}"
-            raise self._error(f"unknown {self._kind} {name!r}{meant}: {expected}")
+            raise self._error(f"unknown {self._kind} {name!r}{meant(name, known)}: {expected}")
         if name not in self._added:
             self._added.setdefault(name, loaded(self._foreign[name], self._kind, self._error))
         return self._added[name]

@@ -15,7 +15,6 @@ from pfgen_rs import Benchmark, load_benchmark, score_file, score_runs, stats
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.sentences import verdict
 
 QUESTIONS = 8
@@ -82,7 +81,7 @@ def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> 
     done = pfgen("compare", *runs[:2], "-b", benchmark)
     assert (done.returncode, done.stderr) == (0, "")
     results = score_runs([str(run) for run in runs[:2]], benchmark)
-    samples = [sample_of(result) for result in results]
+    samples = [result.sample() for result in results]
     [pair, *_] = compare_runs(results).statistics.pairs
     assert (
         f"lab/able scores {pair.difference:.4f} more than lab/weak "
@@ -181,7 +180,7 @@ def test_comparisons_fit_a_window(benchmark: Path, tmp_path: Path, width: int, c
 
 def test_both_verdicts_are_told_where_they_differ(benchmark: Path, runs: list[Path]) -> None:
     """A pair that differs if looked at alone, but not among many."""
-    a, b = (replace(sample_of(score_file(run, benchmark)), name=run.name) for run in runs[:2])
+    a, b = (replace(score_file(run, benchmark).sample(), name=run.name) for run in runs[:2])
     found = stats.compare([a, b])
     pair = replace(found.pairs[0], p=0.01, p_holm=0.2, family=300)
     told = verdict(pair, replace(found, smallest_p=0.0))
@@ -311,7 +310,7 @@ def test_pages_that_cannot_be_written(benchmark: Path, runs: list[Path], tmp_pat
 def test_a_plan_for_one_run(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002")
     assert (done.returncode, done.stderr) == (0, "")
-    plan = stats.plan_trials(sample_of(score_file(runs[0], benchmark)), precision=0.002)
+    plan = stats.plan_trials(score_file(runs[0], benchmark).sample(), precision=0.002)
     assert f"needs {plan.trials_needed} trials for the same questions" in done.stdout
     assert "no number of trials is enough" in done.stdout
     as_json = pfgen("plan-trials", runs[0], "-b", benchmark, "--precision", "0.002", "-f", "json")
@@ -322,7 +321,7 @@ def test_a_plan_for_one_run(benchmark: Path, runs: list[Path]) -> None:
 
 def test_a_plan_for_two_runs(benchmark: Path, runs: list[Path]) -> None:
     done = pfgen("plan-trials", *runs[:2], "-b", benchmark, "--difference", "0.05")
-    samples = [sample_of(score_file(run, benchmark)) for run in runs[:2]]
+    samples = [score_file(run, benchmark).sample() for run in runs[:2]]
     plan = stats.plan_trials(samples, difference=0.05)
     assert f"needs {plan.trials_to_tell} trials per run for the same questions" in done.stdout
     assert "lab/able minus lab/weak: score +" in done.stdout
@@ -343,7 +342,7 @@ def test_score_compare_and_page_show_the_same_interval(
     two_runs: list[Path], mini: Benchmark, tmp_path: Path
 ) -> None:
     result = score_file(two_runs[0], mini)
-    found = stats.estimate(sample_of(result))
+    found = stats.estimate(result.sample())
     assert found.low is not None
     assert found.high is not None
     low, high = f"{found.low:.3f}", f"{found.high:.3f}"

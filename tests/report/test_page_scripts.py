@@ -24,7 +24,6 @@ from pfgen_rs import Benchmark, load_benchmark, score_file, stats
 from pfgen_rs.report.site.benchmark_page import script_expression
 from pfgen_rs.report.site.compare_page import compared_run, comparison_data, listed_run
 from pfgen_rs.report.site.payload import payload_file
-from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
 
@@ -224,7 +223,7 @@ def test_published_runs_have_pythons_figures(calculator: Page, published_dir: Pa
     checkout = published_dir
     benchmark = load_benchmark(checkout)
     paths = sorted(checkout.glob("result/**/trials.jsonl.xz"))
-    samples = [sample_of(score_file(path, benchmark), str(path)) for path in paths]
+    samples = [score_file(path, benchmark).sample(str(path)) for path in paths]
     data, chance = data_of(benchmark, samples), random.Random(5)
     for chosen in (
         *chance.sample(list(combinations(range(len(paths)), 2)), 4),

@@ -14,7 +14,6 @@ from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.runs.outputs import sample_of
 from site_samples import made_entries
 
 COUNT = 12
@@ -87,7 +86,7 @@ def note(page: Page) -> Locator:
 
 
 def compared(results: Sequence[Result], *numbers: int) -> stats.Comparison:
-    samples = [sample_of(results[number], LABELS[number]) for number in numbers]
+    samples = [results[number].sample(LABELS[number]) for number in numbers]
     return stats.compare(samples, interval="student")
 
 
@@ -97,7 +96,7 @@ def compared(results: Sequence[Result], *numbers: int) -> stats.Comparison:
 def test_the_two_best_are_chosen_at_first(page: Page, folder: Path, results: list[Result]) -> None:
     opened(page, folder)
     models = [number for number in range(COUNT) if number != SYSTEM]
-    best = sorted(models, key=lambda i: -sample_of(results[i]).means().mean())[:2]
+    best = sorted(models, key=lambda i: -results[i].sample().means().mean())[:2]
     assert chips(page) == pair(page) == [LABELS[i] for i in best]
     expect(note(page)).to_be_hidden()
 
@@ -164,7 +163,7 @@ def test_a_single_page_has_its_settings(page: Page, results: list[Result], tmp_p
     site.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
     page.goto(path.as_uri())
     expect(page.locator("#answers .answer")).to_have_count(3)
-    samples = [sample_of(result, str(i)) for i, result in enumerate(chosen)]
+    samples = [result.sample(str(i)) for i, result in enumerate(chosen)]
     settings = {"level": 0.9, "permutations": 120, "seed": 3}
     found = stats.compare(samples, interval="student", **settings)  # type: ignore[arg-type]
     smallest = min(each.p_holm for each in found.pairs)

@@ -71,8 +71,6 @@ def gate(
     - `pfgen-rs gate base/ new/ --format markdown >> "$GITHUB_STEP_SUMMARY"`
     """
     from pfgen_rs import comparisons, gating
-    from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.report.gates import gate_junit, gate_markdown
     from pfgen_rs.stats.gating import Rule
 
     how: dict[str, Any] = {"max_drop": max_drop, "level": level, "test": test}
@@ -83,7 +81,7 @@ def gate(
     held, tried = scoring.score_with(paths, benchmark, threads=threads)
     found = gating.gate(held, tried, metric=metric, questions=questions, **how)
     if junit is not None:
-        write_atomic(junit, gate_junit(found))
+        found.to_junit(junit)
     if output_format == "sentence":
         process.emit(f"{found}\n")
     else:
@@ -92,5 +90,5 @@ def gate(
         if output_format == "json":
             process.emit_json(found.to_dict())
         else:
-            process.emit(gate_markdown(found))
+            process.emit(found.to_markdown())
     process.fail(found.exit_code)

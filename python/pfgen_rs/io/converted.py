@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from pfgen_rs.lazy import pl
 
 _MOST_BESIDE = 200  # files to look at
 _LONGEST_REQUEST = 1 << 20
+_UNKNOWN = object()
 _OF_QUESTIONS = {*QUESTIONS, "question_id", "id", "category"}
 
 
@@ -77,7 +79,7 @@ def _known_problem(record: Record) -> str | None:
             if any(map(role_of, value)):
                 return f"the chat in {key!r} has no answer of the assistant: name the file with the answers"
             if len(record) == 1:
-                return f"has its records in {key!r}: write them one a line (jq -c '.{key}[]'), or as an array"
+                return f"has its records in {key!r}: write one per line (jq -c '.{key}[]'), or an array"
     return None
 
 
@@ -99,16 +101,20 @@ def recognised_table(source: Source, options: Options) -> tuple[Options, Iterato
     options = resolved(options, schema_record(schema, row))
     if not has_nested(schema, options):
         return options, None
-    rows = table_rows(source, options.rows)
+    read_as = replace(options.read_as or PLAIN, is_flat=False)
+    options, rows = replace(options, read_as=read_as), table_rows(source, options.rows)
     return options, json_blocks((line for frame in rows for line in rows_as_json(frame)), "row")
 
 
 def has_nested(schema: pl.Schema, options: Options) -> bool:
     """Whether what is read of a table with these columns stands within a column."""
+    read_as = options.read_as or PLAIN
     paths = [*options.fields, *options.keys]
-    if any(path not in schema and path.split(".")[0] in schema for path in paths):
+    if not read_as.is_flat or any(
+        path not in schema and path.split(".")[0] in schema for path in paths
+    ):
         return True
-    if options.tokens or (options.read_as or PLAIN).is_plain:
+    if options.tokens or read_as.is_plain:
         return False
     return any(path in schema and schema[path].is_nested() for path in options.fields)
 
@@ -120,7 +126,7 @@ def recognised_blocks(
     begin = next(blocks, None)
     if begin is None:
         return resolved(options, None), iter(())
-    options = _flattened(resolved_by(begin, path, options), begin)
+    options = resolved_by(begin, path, options)
     if options.read_as is None or options.read_as.is_flat:
         return options, _again(begin, blocks)
     return options, map(Converter(path, options), _again(begin, blocks))
@@ -132,32 +138,11 @@ def _again(begin: Block, blocks: Iterator[Block]) -> Iterator[Block]:
     yield from blocks
 
 
-def _flattened(options: Options, block: Block) -> Options:
-    """Returns options that say whether records like the first one are flat."""
-    read_as = options.read_as or PLAIN
-    is_named = read_as.is_plain and not any("." in key for key in options.keys)
-    if is_named or not read_as.is_flat:
-        return options
-    record = next(_records(block), None)
-    keys = [*options.keys, read_as.question, read_as.answer]
-    texts = [(record or {}).get(key, "") for key in keys[-2:]]
-    is_nested = record is not None and any("." in key and key not in record for key in keys)
-    is_flat = not is_nested and read_as.requests is None and all(isinstance(t, str) for t in texts)
-    return replace(options, read_as=replace(read_as, is_flat=is_flat))
-
-
-def _records(block: Block) -> Iterator[Record]:
-    for line in block.text.split(b"\n"):
-        with suppress(InputError):
-            if line.strip():
-                yield parse_line(line, replace_invalid=True)
-
-
 def resolved_by(block: Block, path: str, options: Options) -> Options:
     """Returns options that say how the records of a file are read that begins with these lines."""
     if options.read_as is not None:
         return options
-    for number, line in enumerate(block.text.split(b"\n"), 1):
+    for number, line in enumerate(io.BytesIO(block.text), 1):
         if not line.strip():
             continue
         try:
@@ -167,12 +152,23 @@ def resolved_by(block: Block, path: str, options: Options) -> Options:
                 continue
             break  # which is told where lines are decoded
         try:
-            return _joined(resolved(options, record), record, path)
+            return _flattened(_joined(resolved(options, record), record, path), record)
         except InputError as error:
             if isinstance(error, UnrecognisedError) and options.skip_bad_lines:
                 continue
             raise InputError(error.problem, path=path, line=number, item=block.item) from None
     return resolved(options, None)
+
+
+def _flattened(options: Options, record: Record) -> Options:
+    """Returns options that say whether records like this one are read as they are."""
+    read_as = options.read_as or PLAIN
+    keys = [*options.keys, read_as.question, read_as.answer]
+    is_nested = any("." in key and key not in record for key in keys)
+    texts = (record.get(key, "") for key in keys[-2:])
+    is_flat = read_as.is_plain or all(isinstance(text, str) for text in texts)
+    is_flat = is_flat and not is_nested and read_as.requests is None
+    return replace(options, read_as=replace(read_as, is_flat=is_flat))
 
 
 class Converter:
@@ -186,7 +182,7 @@ class Converter:
         self._read_as = options.read_as or PLAIN
         self._start = 0
         self._same = LAYOUTS.get(self._read_as.layout).same
-        self._seen: list[Any] = []
+        self._first: Any = _UNKNOWN
         requests = self._read_as.requests
         self._questions = None if requests is None else _questions_of(Path(requests))
 
@@ -221,15 +217,15 @@ class Converter:
             yield json.dumps(made, ensure_ascii=False).encode(), reasoned
 
     def _check_same(self, value: Any) -> None:
-        if value not in self._seen:
-            self._seen.append(value)
-        if len(self._seen) > 1:
-            values = " and ".join(map(repr, self._seen[:2]))
+        """Raise `InputError` unless a value is that of the first record."""
+        if self._first is _UNKNOWN:
+            self._first = value
+        if value != self._first:
             choice = f"jq -c 'select(.{self._same} == …)'"
-            problem = (
-                f"the {self._same}s {values} repeat the same answers: keep those of one ({choice})"
+            raise InputError(
+                f"the {self._same}s {self._first!r} and {value!r} repeat the same answers: keep the lines of "
+                f"one of them ({choice})"
             )
-            raise InputError(problem)
 
     def _refused(self, error: InputError, number: int, block: Block) -> InputError:
         located = InputError(error.problem, path=self._path, line=number, item=block.item)
@@ -286,12 +282,16 @@ def _requests_beside(path: str, name: str) -> str | None:
 
 
 def _is_of_requests(path: Path, name: str) -> bool:
+    """Whether a file has requests, one with this id among them; no more is read than says so."""
     try:
         with path.open("rb") as file:
-            first = _request(file.readline(_LONGEST_REQUEST))
-        return first is not None and name in _questions_of(path)
-    except (OSError, InputError):
-        return False
+            for line in iter(partial(file.readline, _LONGEST_REQUEST), b""):
+                found = _request(line) if line.strip() else ("", "")
+                if found is None or found[0] == name:
+                    return found is not None
+    except OSError:
+        pass
+    return False
 
 
 def _questions_of(path: Path) -> dict[str, str]:

@@ -87,9 +87,7 @@ class _CsvBlock(NamedTuple):
                 )
             if self.text.count(b'"') % 2:
                 row = (first or 1) + len(_record_ends(self.text)[1])
-                problem = (
-                    "a quotation mark opens in this row and is not closed; write it twice in texts"
-                )
+                problem = "unclosed quotation mark in this row; within a text, double it"
                 raise InputError(problem, path=path, line=row, item="row") from None
             problem = f"cannot be read as {self.suffix}: {reason}"
             hint, line = _csv_encoding(self.header, self.text, first)

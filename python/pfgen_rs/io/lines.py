@@ -6,7 +6,6 @@ Lines end only at `\n`, so answers may contain U+2028, U+0085 and similar charac
 from __future__ import annotations
 
 import codecs
-import difflib
 import io
 import json
 from collections import deque
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from pfgen_rs import _native
 from pfgen_rs._native import LARGEST_TOKEN
-from pfgen_rs.errors import InputError, Item
+from pfgen_rs.errors import InputError, Item, meant
 from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
 from pfgen_rs.io.chunk import Chunk, Options
@@ -409,10 +408,8 @@ def missing(kind: str, name: str, found: Iterable[str], advice: str | None) -> I
     """Returns the error for a record without the key, or a table without the column `name`."""
     found = list(found)
     names = ", ".join(shortened(repr(each)) for each in found) or "nothing"
-    near = difflib.get_close_matches(name, found, n=1, cutoff=0.75)
-    meant = f" (is it {near[0]!r}?)" if near else ""
     return InputError(
-        f"missing {kind} {name!r}: found {names}{meant}{(advice and '; ' + advice) or ''}"
+        f"missing {kind} {name!r}: found {names}{meant(name, found)}{(advice and '; ' + advice) or ''}"
     )
 
 

@@ -296,6 +296,6 @@ def _readable_table(source: Source) -> Iterator[None]:
     except table_errors() as error:
         reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
         problem = (
-            f"cannot be read as {source.suffix}: {reason}; if it has another format, name it so"
+            f"cannot be read as {source.suffix}: {reason}; if its format is another one, rename it"
         )
         raise InputError(problem, path=source.path) from None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pfgen_rs import install
-from pfgen_rs.errors import BenchmarkNotFoundError
+from pfgen_rs.errors import BenchmarkNotFoundError, meant
 from pfgen_rs.install.store import count_questions
 from pfgen_rs.questions.question import question_paths
 
@@ -63,9 +62,8 @@ def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
     hint = "expected a folder of question files, or a name that 'pfgen-rs data list' shows"
     if name in install.known():
         hint = f"run 'pfgen-rs data install {name}'"
-    near = difflib.get_close_matches(str(name), [BUNDLED, *install.known()], n=1)
-    meant = f" (did you mean {near[0]!r}?)" if near and near != [name] else ""
-    raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}{meant}: {hint}")
+    alike = meant(str(name), [BUNDLED, *install.known()])
+    raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}{alike}: {hint}")
 
 
 # Lists the available benchmarks: bundled, installed, or known but not installed.

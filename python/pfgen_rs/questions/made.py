@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import BenchmarkError, InputError, OutputError
+from pfgen_rs.errors import BenchmarkError, InputError, OutputError, meant
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import settings as how
@@ -119,9 +118,8 @@ def _add_rules(contents: Sequence[Content], rules: Record) -> None:
     known = {content[key]: content for content in contents for key in ("question_id", "question")}
     for name, own in rules.items():
         if name not in known:
-            close = difflib.get_close_matches(str(name), known, 1)
-            hint = f": did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"rules for {name!r}, which is no question{hint}")
+            alike = meant(str(name), known)
+            raise InputError(f"rules for {name!r}, which is not a question of the set{alike}")
         if known[name].get("keywords"):
             raise InputError("rules are given twice", question=known[name]["question"])
         known[name]["keywords"] = list(map(_rule, own)) if isinstance(own, list | tuple) else own

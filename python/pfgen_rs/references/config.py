@@ -1,6 +1,5 @@
 """What a build is told: its configuration, a TOML file that is checked key by key, and its questions."""
 
-import difflib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
+from pfgen_rs.errors import BenchmarkError, ConfigError, meant, unreadable
 from pfgen_rs.io.source import read_toml
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.units import Unit
@@ -219,9 +218,7 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
     values = {}
     for key, value in data.items():
         if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            similar = f" (did you mean {close[0]!r}?)" if close else ""
-            names = f"{similar}: expected one of {', '.join(known)}"
+            names = f"{meant(key, known)}: expected one of {', '.join(known)}"
             raise ConfigError(f"{_place(where)}unknown key {key!r}{names}")
         values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():

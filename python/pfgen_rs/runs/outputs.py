@@ -17,7 +17,6 @@ from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Sample
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
@@ -165,8 +164,3 @@ def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answ
     place = int(columns["line"][trial - 1]), int(columns["start"][trial - 1])
     [(answer, _)] = result.responses.records([place])
     return answer
-
-
-def sample_of(result: Result, name: str | None = None) -> Sample:
-    """Returns the values of a scored run as a sample, named `name` or after the run: `Result.sample`."""
-    return result.sample(name)

@@ -401,7 +401,7 @@ class _StreamedFile:
             place = "standard input" if self._reading.source.path == "-" else "the file"
             is_empty = self._reading.input_hash == hashlib.sha1(usedforsecurity=False).hexdigest()
             said = "is empty" if is_empty else "has nothing but empty lines"
-            return f"no responses found: {place} {said}; expected one response a line"
+            return f"no responses found: {place} {said}; expected one response per line"
         first = self._problems[0]
         return f"all lines are invalid; line {first.line}: {first.problem}"
 
@@ -419,11 +419,13 @@ class Known:
         self._benchmark, self._path, self._skip = benchmark, path, skip
         self._questions = benchmark._in_order
         self._ready: set[int] = set()
-        self._asked = Asked(benchmark)
-        self.prompts = self.several = (
-            0  # questions found in prompts, and those with several questions
-        )
+        # Questions found in prompts, and those of prompts with several.
+        self.prompts = self.several = 0
         self._searches = SEARCHES
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return Asked(self._benchmark)
 
     def of(self, chunk: Chunk) -> tuple[Chunk, _native.Codes]:
         """Returns the chunk with only known questions, and their numbers.

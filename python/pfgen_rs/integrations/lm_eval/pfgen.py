@@ -14,7 +14,6 @@ from pfgen_rs.generate import Mode
 from pfgen_rs.generate.config import asked
 from pfgen_rs.integrations.lm_eval.choices import choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
-from pfgen_rs.runs.outputs import sample_of
 
 # Names in the harness, and our names.
 METRICS = {
@@ -159,7 +158,7 @@ def _mean_score(name: str, items: Sequence[Value]) -> float:
 
 def _clustered_error(name: str, items: Sequence[Value]) -> float | str:
     """Returns the standard error clustered by question."""
-    sample = sample_of(_task_result(tuple(item.response for item in items)), "run")
+    sample = _task_result(tuple(item.response for item in items)).sample("run")
     # The error does not need resampling, so use the minimum.
     return shown_error(stats.estimate(sample, METRICS[name], resamples=100).question_se)
 

@@ -88,7 +88,7 @@ class ReadAs:
         if self.question != "custom_id" or self.requests is not None:
             return ""
         return (
-            "the custom_id of this output is no question of the benchmark: name the requests of the batch "
+            "the custom_id of this output is not a question of the benchmark: name the requests of the batch "
             "with --requests (in Python: requests=)"
         )
 

@@ -21,7 +21,6 @@ from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.model_facts import ModelFacts
-from pfgen_rs.runs.outputs import sample_of
 
 Nav = Sequence[tuple[str, str]]
 """Pages of a site: names (keys of strings) and paths."""
@@ -285,7 +284,7 @@ class RunPages:
 
     def made(self, run: str, key: str | None, result: Result) -> Any:
         """Write the files of a run. Returns what is to be remembered of it: what comparisons need."""
-        site, sample, folder = self.site, sample_of(result), run_page.page_folder(run)
+        site, sample, folder = self.site, result.sample(), run_page.page_folder(run)
         answers, path = f"{run_page.answers_file(folder)}.js", run_page.page_path(run)
         site.folder.write(answers, self._answers(folder, result))
         page = run_page.run_page(

@@ -18,7 +18,6 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
-from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.scored_run import cleaned_together
 from pfgen_rs.stats import Sample, checks, comparing
 
@@ -216,13 +215,13 @@ def write_comparison(
     comparing.check_settings(level, seed)
     named = named_results(results)
     benchmark, clean = results[0].benchmark, cleaned_together(results)
-    comparing.check_comparable([sample_of(result, name) for name, result in named.items()])
+    comparing.check_comparable([result.sample(name) for name, result in named.items()])
     most = min(max(len(named), MOST_COMPARED), _MOST_AT_ONCE)
     runs = (
         listed_run(
             name,
             run_page.page_folder(name),
-            compared_run(benchmark, sample_of(result)),
+            compared_run(benchmark, result.sample()),
             is_system=is_system(result.config or {}),
         )
         for name, result in named.items()

@@ -15,7 +15,6 @@ from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import charts, pages, payload
 from pfgen_rs.report.site.folder import SiteFolder, slug
-from pfgen_rs.runs.outputs import sample_of
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
 
@@ -240,7 +239,7 @@ def run_text(result: Result, *, answers_per_question: int = PER_QUESTION) -> str
 
 
 def _own_page(result: Result, limit: int) -> tuple[dict[str, Any], Callable[..., bytes]]:
-    view = run_view(result, estimates(sample_of(result)))
+    view = run_view(result, estimates(result.sample()))
     folder = page_folder(result.name)
     payloads = run_payloads({result.name: result}, limit)
     return payloads, lambda data: run_page(view, folder=folder, payloads=data)
