@@ -213,8 +213,8 @@ class ReadingOptions:
             "--as",
             metavar="LAYOUT",
             autocompletion=_layout_names,
-            help="What the files are, if not what is recognised: pfgen, prompt-response, chat, lm-eval, "
-            "inspect, openai-batch (also vLLM's), anthropic-batch.",
+            help="Layout of the files, instead of the one that is recognised: pfgen, prompt-response, "
+            "chat, lm-eval, inspect, openai-batch (also vLLM's), anthropic-batch.",
             show_default=False,
         ),
     ] = None
@@ -229,8 +229,8 @@ class ReadingOptions:
     think: Annotated[
         cleaning.Think | None,
         typer.Option(
-            help="Keep reasoning (<think>…</think>) in answers, or strip it (default: strip, but for files "
-            "in pfgen-bench's own layout).",
+            help="Keep reasoning (`<think>…</think>`) in answers, or strip it (default: strip, except from "
+            "files in pfgen-bench's own layout).",
             show_default=False,
         ),
     ] = None
@@ -238,8 +238,8 @@ class ReadingOptions:
         str | None,
         typer.Option(
             metavar="KEY",
-            help="Key or column that names the run of each response, such as model. Splits each file into "
-            "runs.",
+            help="Key, column or path that names the run of each response, such as model. Splits each "
+            "file into runs.",
         ),
     ] = None
     clean: Annotated[

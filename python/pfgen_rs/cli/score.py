@@ -50,8 +50,9 @@ def score(
         typer.Argument(
             metavar="FILE|GLOB",
             help="Runs: files (JSON lines, JSON arrays, CSV, TSV, plain or .gz/.xz/.zst; Parquet, Arrow), "
-            "folders with trials.jsonl[.xz] or with runs in subfolders, quoted globs, or - for standard "
-            "input. Files and globs may be URLs: s3://, gs://, az://, hf://; files https://, too.",
+            "those of harnesses, chats and batches (see --as), folders with trials.jsonl[.xz] or with runs "
+            "in subfolders, quoted globs, or - for standard input. Files and "
+            "globs may be URLs: s3://, gs://, az://, hf://; files https://, too.",
             show_default=False,
         ),
     ],
