@@ -63,22 +63,31 @@ class Benchmark(QuestionSet):
         *,
         rules: Mapping[str, Sequence[Any]] | None = None,
         source: str = "X",
-        unit: Unit = "character",
+        unit: Unit | None = None,
         n: str | tuple[int, int] | None = None,
         length: int | None = None,
+        skipped: str | None = None,
+        language: str = "",
+        name: str = "",
+        made_by: str = "",
+        licence: str = "",
+        citation: str = "",
     ) -> Self:
         """Make a benchmark of reference answers in memory.
 
         `references`: a mapping of questions to lists of answers or, for several sources, to mappings of
         sources to such lists. Or a table or list of dicts, as for `score_batch`, whose rows have a `question`
-        and an `answer`, or a list of `answers`, and perhaps `source`, `question_id` (`Q` and letters, digits,
-        `-` or `_`; else made: Q01, Q02, …), and what question files have: `category`, `note`, `keywords`.
+        and an `answer`, or a list of `answers`, and perhaps `source`, `model` (who wrote them), `question_id`
+        (else made: Q01, Q02, …), and what question files have: `category`, `note`, `keywords`.
 
         `rules`: the keyword rules of questions (text or id): lists of `"text"`, `{"t": "expression"}`, and
         `{"and": [...]}` or `{"or": [...]}` of such, perhaps with `name` and `importance`. Without any,
         Helpfulness is not part of the average. `source`: of answers that name none. `n`: lengths of n-grams,
         `(1, 10)` or `"1-10"`. `length`: how long answers should be, in units; by default 100 or, if that
-        is more than a tenth off, the references' mean length. What is not as published is in the signature.
+        is more than a tenth off, the references' mean length. `skipped`: what Truthfulness skips.
+        `language`: `ja`, `en`, `zh` or `ko`, whose preset decides `unit`, `length` and `skipped` where they
+        are not given (by default that of Japanese); for another language, give them. What is not as published
+        is in the signature. The set states `language`, `name`, `made_by`, `licence` and `citation`.
 
         Scorers are not cached on disk, unlike those of the folder that `save` writes; pickles have all
         answers. Raises `InputError` with question and row, counted from 0, and `SettingsError`.
@@ -92,7 +101,15 @@ class Benchmark(QuestionSet):
         """
         by_question = isinstance(references, Mapping) and "question" not in references
         found = cast("Mapping[str, Any]", references) if by_question else rows(references)
-        return cls(*made.made_questions(found, rules or {}, source, unit, n, length))
+        said = {
+            "name": name,
+            "language": language,
+            "made_by": made_by,
+            "licence": licence,
+            "citation": citation,
+        }
+        how = source, unit, n, length, skipped
+        return cls(*made.made_questions(found, rules or {}, *how, said))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the questions as files; `load_benchmark(folder)` is then a benchmark of the same signature.

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
+from pfgen_rs.metrics.languages import LANGUAGES
 from pfgen_rs.questions.question import content_bytes
 from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.references.config import (
@@ -90,9 +91,35 @@ def test_explicit_values_override_a_preset(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_language_decides(tmp_path: Path) -> None:
+    given = {"candidates": ["a"], "out": "x", "language": "en-GB"}
+    english = BuildConfig.from_dict(
+        {**given, "length": {"share": 0.5}, "normalise": {"extra": ["b"]}}
+    )
+    assert (english.unit, english.length) == ("word", Length(40, share=0.5))
+    assert english.normalise == Normalise(("b",), style="en")
+    assert english.skipped == LANGUAGES["en"].skipped
+    assert english.provenance()["language"] == "en-GB"
+    explicit = BuildConfig(("a",), "x", language="ko", unit="word", length=Length(9), skipped="^$")
+    assert (explicit.unit, explicit.length.target, explicit.skipped) == ("word", 9, "^$")
+    assert BuildConfig(("a",), "x", language="ja") == replace(
+        BuildConfig(("a",), "x"), language="ja"
+    )
+    papers = BuildConfig(("a",), "x", language="zh", preset="paper")
+    assert papers.length == Length(60, 30_000, share=1.0)
+    text = (
+        LEAST
+        + 'language = "fr"\nunit = "word"\nskipped = "."\nsteps = ["select"]\nlength.target = 9'
+    )
+    assert read_config(config_file(tmp_path, text)).skipped == "."
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ('language = "fr"', "also set unit, skipped, length.target, normalise.style"),
+        ('language = "fr"\nunit = "word"\nlength.share = 1', "set skipped, length.target, norm"),
+        ('normalise.style = "jp"', "unknown style 'jp': expected one of ja, en, zh, ko, none"),
         ('preset = "papers"', "unknown preset 'papers': expected one of paper"),
         ("preset = 3", "unknown preset 3: expected one of paper"),
         ("[length]\nshare = 0", "[length]: share must be greater than 0 and at most 1, not"),

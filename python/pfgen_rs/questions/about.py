@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.errors import BenchmarkError, SettingsError
 
 FORMAT = 2
 """The newest format of question files that this version reads."""
@@ -50,6 +50,32 @@ class About:
         """Returns the object `set` of question files: the format, and what is said."""
         said = {key: value for key, value in asdict(self).items() if value}
         return {"format": said.pop("format"), **said}
+
+
+STATED = tuple(each.name for each in fields(About) if each.name != "format")
+"""What a set may say of itself."""
+
+
+def about_of(said: Mapping[str, str]) -> About | None:
+    """Returns what somebody says of a set, `None` for nothing. Raises `SettingsError` if it is not text."""
+    for name, given in said.items():
+        if not isinstance(given, str):
+            raise SettingsError(f"{name} must be text, not {given!r}")
+    try:
+        return About(**dict[str, Any](said)) if any(said.values()) else None
+    except BenchmarkError as error:
+        raise SettingsError(error.problem) from None
+
+
+def indexed_makers(named: Mapping[str, Sequence[str | None]]) -> tuple[list[str], Makers]:
+    """Returns the models that wrote answers, sorted, and the index of each answer's one by source.
+
+    `named`: their names by source, empty or `None` where unknown. If none is known, both are empty.
+    """
+    names = sorted({name for own in named.values() for name in own if name})
+    places: dict[str | None, int | None] = {name: place for place, name in enumerate(names)}
+    indices = {source: [places.get(name) for name in own] for source, own in named.items()}
+    return names, indices if names else {}
 
 
 def parse_about(value: object) -> About | None:

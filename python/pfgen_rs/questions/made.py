@@ -12,8 +12,10 @@ from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import settings as how
 from pfgen_rs.metrics.helpfulness import parse_rules
+from pfgen_rs.metrics.languages import LANGUAGES, language_of
 from pfgen_rs.metrics.units import Unit, coder
 from pfgen_rs.questions import question as files
+from pfgen_rs.questions.about import About, about_of, indexed_makers
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 
@@ -25,12 +27,24 @@ Content = dict[str, Any]
 
 
 def made_questions(
-    records: Any, rules: Record, source: str, unit: Unit, n: Any, length: int | None
+    records: Any,
+    rules: Record,
+    source: str,
+    unit: Unit | None,
+    n: Any,
+    length: int | None,
+    skipped: str | None,
+    about: Mapping[str, str],
 ) -> tuple[list[Question], str]:
     """Returns the questions of records, or of a mapping to answers, and the metadata hash of their files.
 
     The parameters are those of `Benchmark.from_references`. Raises `InputError`, and `SettingsError`.
     """
+    given = {"unit": unit, "skipped": skipped, "length": length}
+    chosen = {name for name, value in given.items() if value is not None}
+    own = language_of(about.get("language", ""), chosen, tuple(given)) or LANGUAGES["ja"]
+    unit, skipped = unit or own.unit, own.skipped if skipped is None else skipped
+    said = about_of(about)
     numbered: Iterable[tuple[int | None, Any]] = enumerate(records)
     if isinstance(records, Mapping):
         numbered = ((None, {"question": q, "answers": own}) for q, own in records.items())
@@ -48,8 +62,10 @@ def made_questions(
     _add_ids(contents)
     _add_rules(contents, rules)
     questions = [_question(content) for content in contents]
-    stated = how.stated_settings(_settings(questions, unit, n, length))
-    questions = [replace(question, scoring=stated) for question in questions]
+    stated = how.stated_settings(_settings(questions, unit, skipped, n, length, own.length))
+    if said is None and any(question.models for question in questions):
+        said = About()
+    questions = [replace(question, scoring=stated, about=said) for question in questions]
     return questions, _metadata_hash({f"{each.id}.json": _content(each) for each in questions})
 
 
@@ -58,15 +74,21 @@ def _add(found: dict[str, Content], text: Any, record: Record, source: str, unit
     if not isinstance(text, str) or not text.strip():
         names = ", ".join(map(repr, record))
         raise InputError(f"expected a text called 'question', not {text!r}: found {names}")
-    content = found.setdefault(" ".join(text.split()), {"question": text, "answers": {}})
+    content = found.setdefault(
+        " ".join(text.split()), {"question": text, "answers": {}, "makers": {}}
+    )
     if content["answers"] and ("answer" not in record or content["question"] != text):
         raise InputError("duplicate question, at least but for white space")
     for key in _DEFAULTS:
         value = record.get(key)
         if not _is_missing(value) and content.setdefault(key, value) != value:
             raise InputError(f"two values of {key!r}: {content[key]!r} and {value!r}")
+    model = record.get("model")
+    maker = None if _is_missing(model) or not model else str(model)
     for name, own in _by_source(record, source).items():
-        content["answers"].setdefault(name, []).extend(_listed(own, unit))
+        listed = _listed(own, unit)
+        content["answers"].setdefault(name, []).extend(listed)
+        content["makers"].setdefault(name, []).extend([maker] * len(listed))
 
 
 def _by_source(record: Record, source: str) -> Record:
@@ -135,20 +157,23 @@ def _rule(rule: Any) -> Any:
     return {**rule, **{key: list(map(_rule, own)) for key, own in parts.items()}}
 
 
-def _settings(questions: list[Question], unit: Unit, n: Any, length: int | None) -> how.Settings:
+def _settings(
+    questions: list[Question], unit: Unit, skipped: str, n: Any, length: int | None, usual: int
+) -> how.Settings:
     """Returns the settings for answers as long as these, as `pfgen-rs build` chooses them."""
     if length is None:
         columns = [own for question in questions for own in question.answers.values()]
-        encode = coder(unit, *columns).column
+        encode = coder(unit, *columns, skipped=skipped).column
         means = [float(encode(own).coded.lengths().mean()) for own in columns]
-        length = how.fitting_length(sum(means) / len(means), how.Settings.target_length)
-    found = how.Settings.for_length(length, unit)
+        length = how.fitting_length(sum(means) / len(means), usual)
+    found = replace(how.Settings.for_length(length, unit), skipped=skipped)
     ranges: dict[str, Any] = how.ngram_range(n)
     return replace(found, max_length=max(found.max_length, *ranges.values(), 1), **ranges)
 
 
 def _question(content: Content) -> Question:
-    complete = {**_DEFAULTS, **content}
+    models, makers = indexed_makers(content["makers"])
+    complete = {**_DEFAULTS, **content, "models": models, "makers": makers or None}
     try:
         parse_rules(complete["keywords"], "rules")
         return files.question_of(complete)

@@ -7,7 +7,7 @@ bytes.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 from pfgen_rs import BuildError, OutputError, _native
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.languages import LANGUAGES, is_foreign, letters
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.questions.about import About, Makers
+from pfgen_rs.questions.about import STATED, About, Makers, indexed_makers
 from pfgen_rs.questions.question import PROVENANCE, content_bytes, lists_in_lines
 from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
@@ -27,6 +28,7 @@ from pfgen_rs.references.steps import StepReport
 NEARLY = 0.95
 """Share of the answers from which a step removes nearly all."""
 _SHOWN = 3  # questions that an error or a warning shows
+_SAMPLED = 10  # answers of a source to a question, whose scripts are looked at
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,7 @@ class BuiltQuestion:
     @property
     def written_by(self) -> tuple[list[str], Makers]:
         """The models that wrote the reference answers, and the index of each answer's one by source."""
-        names = sorted({name for own in self.makers.values() for name in own} - {""})
-        places: dict[str, int | None] = {name: place for place, name in enumerate(names)}
-        indices = {source: [places.get(n) for n in own] for source, own in self.makers.items()}
-        return names, indices if names else {}
+        return indexed_makers(self.makers)
 
     @property
     def funnel(self) -> str:
@@ -221,7 +220,7 @@ def finish_set(
     if not questions:
         funnels = "; ".join(f"{each.outline.question_id}: {each.funnel}" for each in built[:_SHOWN])
         raise BuildError(f"no question has any answers left: {funnels}")
-    warnings = _step_warnings(config, built)
+    warnings = [*_step_warnings(config, built), *_script_warnings(config, questions)]
     mean = fmean(each.mean for question in questions for each in question.lengths.values())
     target = fitting_length(mean, config.length.target)
     if target != config.length.target:
@@ -229,13 +228,31 @@ def finish_set(
             f"the answers have a mean length of {mean:.1f}, far from {config.length.target} (length.target): "
             f"the set is scored as one of {target} {config.unit}s"
         )
-    out, settings = config.path(config.out), Settings.for_length(target, config.unit)
-    record = provenance(config, style, inputs, built, warnings)
-    about = About(name=config.name)
+    settings = replace(Settings.for_length(target, config.unit), skipped=config.skipped)
+    out, record = config.path(config.out), provenance(config, style, inputs, built, warnings)
+    about = About(**{key: getattr(config, key) for key in STATED})
     write_set(out, questions, record, stated_settings(settings), about)
     for warning in warnings:
         LOG.warning(warning)
     return Built(out, questions, left_out, list(inputs), warnings)
+
+
+def _script_warnings(config: BuildConfig, questions: Sequence[BuiltQuestion]) -> list[str]:
+    """Returns a sentence if the answers are evidently not in the language of the set, or of its style."""
+    key = "language" if config.language else "normalise.style"
+    tag = config.language or (config.normalise.style if "normalise" in config.steps else "")
+    found = LANGUAGES.get(tag.partition("-")[0].lower())
+    if found is None or config.unit == "token":
+        return []
+    parts = (own[:_SAMPLED] for each in questions for own in each.answers.values())
+    text = " ".join(answer for part in parts for answer in part)
+    if not is_foreign(text, found):
+        return []
+    script = max(letters(text).items(), key=lambda each: each[1], default=("no letters", 0))[0]
+    return [
+        f"the answers are mostly in another script ({script}) than {found.name}, which {key} = {tag!r} "
+        f"expects: set language (one of {', '.join(LANGUAGES)}) to theirs"
+    ]
 
 
 def _refuse_fewer(config: BuildConfig, built: Sequence[BuiltQuestion]) -> None:

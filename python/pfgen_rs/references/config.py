@@ -2,14 +2,16 @@
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from pfgen_rs.errors import BenchmarkError, ConfigError, meant, unreadable
+from pfgen_rs.errors import BenchmarkError, ConfigError, SettingsError, meant, unreadable
 from pfgen_rs.io.source import read_toml
 from pfgen_rs.metrics.helpfulness import parse_rules
+from pfgen_rs.metrics.languages import LANGUAGES, language_of
+from pfgen_rs.metrics.settings import SKIPPED
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions import question
 from pfgen_rs.references.consensus import Consensus
@@ -56,6 +58,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     }
 }
 """Named sets of defaults for `BuildConfig`."""
+_UNSET: Any = ""
+_DECIDED = ("unit", "skipped", "length.target", "normalise.style")
+"""What the preset of a language decides."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,11 @@ class BuildConfig:
     `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
     `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
-    get numbers in order of appearance. `per_source`: apply the length filter and the selection to each
-    source separately, so that each ends with `select.count` answers; otherwise there is only one source.
+    get numbers in order of appearance. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
+    `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
+    given; the set states it, and `name`, `made_by`, `licence` and `citation`. `per_source`: apply the length
+    filter and the selection to each source separately, so that each ends with `select.count` answers;
+    otherwise there is only one source.
     """
 
     candidates: Names
@@ -75,7 +83,7 @@ class BuildConfig:
     only: Names = ()
     name: str = ""
     seed: int = 0
-    unit: Unit = "character"
+    unit: Unit = _UNSET
     source: str = "X"
     per_source: bool = True
     allow_fewer: bool = False
@@ -83,6 +91,11 @@ class BuildConfig:
     examples: int = 3
     steps: Names = tuple(STEPS)
     preset: str = ""
+    language: str = ""
+    skipped: str = ""
+    made_by: str = ""
+    licence: str = ""
+    citation: str = ""
     fields: Fields = Fields()
     normalise: Normalise = field(default=Normalise())
     rules: Rules = field(default=Rules())
@@ -106,7 +119,10 @@ class BuildConfig:
         self._check_steps()
 
     def _apply_preset(self) -> None:
-        preset = _preset(self.preset)
+        given = [name for name in ("unit", "skipped") if getattr(self, name)]
+        given += ["length.target"] * (self.length is not type(self).length)
+        styled = "normalise" in self.steps and self.normalise is type(self).normalise
+        preset = _preset(self.preset, self.language, [*given, *([] if styled else _DECIDED[-1:])])
         for each in fields(self):
             # The default object itself stands for "not given".
             if each.name in preset and getattr(self, each.name) is each.default:
@@ -175,7 +191,9 @@ class BuildConfig:
         Length(target=80, count=30000, share=1.0, deviation=None)
         """
         completed: dict[str, Any] = dict(data)
-        for name, section in _preset(data.get("preset", "")).items():
+        given = [name for name in _DECIDED if _is_given(data, name)]
+        preset = _preset(data.get("preset", ""), data.get("language", ""), given)
+        for name, section in preset.items():
             if isinstance(data.get(name), dict):
                 known = {key: value for key, value in vars(section).items() if value is not None}
                 completed[name] = {**known, **completed[name]}
@@ -203,12 +221,33 @@ def read_config(path: str | Path) -> BuildConfig:
         raise ConfigError(error.problem, path=path) from None
 
 
-def _preset(name: object) -> Mapping[str, Any]:
-    if not name:
-        return {}
-    if not isinstance(name, str) or name not in PRESETS:
+def _preset(name: object, language: object, given: Collection[str]) -> Mapping[str, Any]:
+    """Returns the defaults of a preset and of a language; `given`: what of `_DECIDED` is given."""
+    if name and (not isinstance(name, str) or name not in PRESETS):
         raise ConfigError(f"unknown preset {name!r}: expected one of {', '.join(PRESETS)}")
-    return PRESETS[name]
+    preset = PRESETS[name] if isinstance(name, str) and name else {}
+    try:
+        found = language_of(language, given, _DECIDED) if isinstance(language, str) else None
+    except SettingsError as error:
+        raise ConfigError(str(error)) from None
+    if found is None:
+        return {"unit": "character", "skipped": SKIPPED, **preset}
+    tag = next(key for key, each in LANGUAGES.items() if each is found)
+    return {
+        **preset,
+        "unit": found.unit,
+        "skipped": found.skipped,
+        "length": replace(preset.get("length", Length()), target=found.length),
+        "normalise": Normalise(style=tag),
+    }
+
+
+def _is_given(data: Mapping[str, Any], name: str) -> bool:
+    """Whether a configuration says what a language would decide: without a step, it has no style."""
+    section, _, key = name.rpartition(".")
+    found = data.get(section, {}) if section else data
+    left_out = section == "normalise" and section not in data.get("steps", STEPS)
+    return left_out or (isinstance(found, Mapping) and key in found)
 
 
 def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
@@ -236,7 +275,7 @@ def _value(kind: Any, value: object, where: str) -> Any:
             return _table(kind, value, where)
         wanted = "a table"
     elif kind == Names:
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
             return tuple(value)
         wanted = "a list of strings"
     elif get_origin(kind) is Literal:

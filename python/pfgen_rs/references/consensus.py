@@ -7,7 +7,7 @@ found by sorting, one length at a time.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -84,7 +84,7 @@ class Consensus(Step):
                 share=self.share,
                 at_least=context.needed,
                 seed=context.seed,
-                settings=Settings.for_length(context.target),
+                settings=replace(Settings.for_length(context.target), skipped=context.skipped),
                 threads=context.threads,
             )
             return kept, {"answers": int(np.count_nonzero(kept)), "least": least}

@@ -206,6 +206,7 @@ class Build:
             memory=self._memory // workers,
             threads=max(1, self._threads // workers),
             progress=tell,
+            skipped=self._config.skipped,
         )
 
 

@@ -1,7 +1,7 @@
 """Rules for answers: the style of official documents, and what answers to one question must say.
 
 Both are tables of TOML, whose patterns have the syntax of the Rust crate `regex`, which matches in time
-linear in the text. Those of the style, `style.toml`, correct or reject answers to all questions. Sources:
+linear in the text. Those of a style, `styles/ja.toml`, correct or reject answers to all questions. Sources:
 Imajo et al. 2025, section 3.2.1 (responses are aligned with the official style by regular expressions), and
 公用文作成の考え方, Agency for Cultural Affairs, 2022. Rules of one question (section 3.2.2) stand under its
 id:
@@ -26,13 +26,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-from pfgen_rs import BenchmarkError, SettingsError, _native
+from pfgen_rs import BenchmarkError, ConfigError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.metrics.languages import LANGUAGES
 from pfgen_rs.references import steps
 
 UNSTABLE = "unstable"
 """The reason for rejecting an answer on which the corrections do not converge."""
 
+STYLES = (*LANGUAGES, "none")
+"""Names of the styles: those of languages, and one without rules."""
+_OWN = Path(__file__).with_name("styles")
 _CORRECTING = ("correct", "translate")
 _REJECTING = ("reject", "require", "repeats")
 _STYLE_KEYS = ("name", "reason", *_CORRECTING, "by", *_REJECTING, "before", "after", "example")
@@ -127,15 +131,22 @@ class Style(_Compiled):
     """
 
     @classmethod
-    def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Self:
-        """Returns the standard style plus the rules of `extra` files, minus the rules named in `without`.
+    def standard(
+        cls,
+        extra: Iterable[str | Path] = (),
+        without: Iterable[str] = (),
+        language: str = "ja",
+    ) -> Self:
+        """Returns a language's style plus the rules of `extra` files, minus the rules named in `without`.
+
+        `language`: one of `STYLES`; `none` has no rules.
 
         A rule with the name of an earlier rule replaces it in place; other rules are appended in the order
         of the files.
         """
-        standard = Path(__file__).with_name("style.toml")
-        rules = {rule.name: rule for rule in read_style(standard)}
-        for file in extra:
+        names = {"none": (), "ja": ("ja",)}.get(language, ("common", language))
+        rules = dict[str, Rule]()
+        for file in (*(_OWN / f"{name}.toml" for name in names), *extra):
             rules |= {rule.name: rule for rule in read_style(file)}
         for name in without:
             if name not in rules:
@@ -327,17 +338,22 @@ def _check_examples(rule: Rule, path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Normalise(steps.Step):
-    """Style: additional rule files, and names of rules to disable."""
+    """Style: additional rule files, names of rules to disable, and whose rules these are (see `STYLES`)."""
 
     no: ClassVar[str] = "its rules do not apply to these candidates"
     nearly: ClassVar[str] = "the style may not be meant for these candidates"
 
     extra: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    style: str = "ja"
+
+    def __post_init__(self) -> None:
+        if self.style not in STYLES:
+            raise ConfigError(f"unknown style {self.style!r}: expected one of {', '.join(STYLES)}")
 
     def prepared(self, path: Callable[[str], Path]) -> Style:
         """Returns the style."""
-        return Style.standard(map(path, self.extra), self.without)
+        return Style.standard(map(path, self.extra), self.without, self.style)
 
     def key(self, context: steps.Context) -> Any:
         """The rules, wherever they come from."""

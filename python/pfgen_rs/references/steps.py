@@ -12,6 +12,7 @@ from pfgen_rs import BuildError, ConfigError, InputError, _native
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics import units
+from pfgen_rs.metrics.settings import SKIPPED
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
@@ -211,7 +212,7 @@ class Context:
     reason. `target`: the length in units that answers should have. `needed`: how many answers of a source
     must be left for the steps that follow (0 without a selection). `folder`: where the step writes a new
     pool. `progress` is called with the amount done, the total amount (0 if unknown), and perhaps a short
-    status; an exception ends the step.
+    status; an exception ends the step. `skipped`: characters that Truthfulness skips.
     """
 
     question_id: str
@@ -225,13 +226,16 @@ class Context:
     memory: int
     threads: int
     progress: Callable[..., None]
+    skipped: str = SKIPPED
 
     def report(
         self, name: str, before: State, after: State, removed: list[Removed], **details: Any
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
         if removed and removed[0].count == before.height:
-            hint = " (the standard style is meant for Japanese text)" * (name == "normalise")
+            hint = " (its style is that of `language`, or else for Japanese)" * (
+                name == "normalise"
+            )
             raise BuildError(
                 f"question {self.question_id}: {name}: {removed[0].reason!r} removes all "
                 f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable "
@@ -270,7 +274,8 @@ class Context:
         answers = state.batches("answer")
         if self.unit == "character":
             return answers
-        coder = units.coder(self.unit, *(answers() if self.unit == "word" else ()))
+        words = answers() if self.unit == "word" else ()
+        coder = units.coder(self.unit, *words, skipped=self.skipped)
         return lambda: (coder.encode(column, self.threads) for column in answers())
 
     def column(self, state: State) -> pl.Series:
@@ -302,7 +307,7 @@ class Step:
 
     def key(self, context: Context) -> Any:
         """Returns all that the result depends on besides the answers, as JSON: equal keys, equal results."""
-        own = [context.unit, context.examples, asdict(self)]
+        own = [context.unit, context.skipped, context.examples, asdict(self)]
         return [*own, context.seed, context.target, context.needed] if self.breaks_ties else own
 
     def needs(self, after: int) -> int:

@@ -1,7 +1,6 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from pfgen_rs import Benchmark, NgramIndex, Question
 from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.metrics import languages
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name
 
@@ -90,17 +90,11 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
 # Scripts, which tell languages apart.
 
 
-_SCRIPTS = {**dict.fromkeys(("HIRAGANA", "KATAKANA", "CJK"), "kana or kanji"), "HANGUL": "Hangul"}
-
-
 def script(text: str) -> str | None:
     """Returns what most letters of a text are: `Latin`, `kana or kanji`, `Hangul`, …; `None` without any."""
-    found: Counter[str] = Counter()
-    for character, count in Counter(text).items():
-        if character.isalpha():
-            name = unicodedata.name(character, "unnamed").split()[0]
-            found[_SCRIPTS.get(name, name.capitalize())] += count
-    return max(found, key=found.__getitem__, default=None)
+    found = languages.letters(text)
+    found["kana or kanji"] = found.pop("Kana", 0) + found.pop("Han", 0)
+    return max(+found, key=found.__getitem__, default=None)
 
 
 def scripts(benchmark: Benchmark) -> pl.DataFrame:
