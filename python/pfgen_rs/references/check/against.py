@@ -1,0 +1,290 @@
+"""How well a set ranks runs as another set does, beside what further sources of that set would do.
+
+The score of a run by a source is taken as what all sources of that kind have in common, and an error of the
+source. Two sources share the former alone, so their covariance over runs is its variance, T; what is left of
+their variances is that of the error, E. The mean of k fresh sources then correlates with the mean of S by
+
+    T / sqrt((T + E/k) (T + E/S)),
+
+as in the formula of Spearman and Brown (C. Spearman, "Correlation calculated from faulty data", and W. Brown,
+"Some experimental results in the correlation of mental abilities", British Journal of Psychology 3 (1910)).
+T and E are means over pairs of questions here, since questions may have different sources.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+from pfgen_rs import Benchmark, InputError
+from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.references.check import scores
+from pfgen_rs.stats.correlation import group_resamples, pearson, percentile_interval
+from pfgen_rs.studies.metrics import correlation_text, interval_text
+
+GOOD = 0.5
+"""Mean of Fluency and Truthfulness above which runs are compared once more."""
+FEWEST = 4  # runs, for a ceiling
+MOST = 100.0
+"""The largest number of sources that a set is said to be worth: more cannot be told from infinitely many."""
+_RESAMPLES = 1_000
+_DIGITS = 6  # as the shares of sources
+_COUNTS = {"one_source": 1, "two_sources": 2, "three_sources": 3, "infinitely_many": np.inf}
+_SCHEMA: dict[str, Any] = {
+    "which": pl.String,
+    **dict.fromkeys(["runs", "organisations", "questions"], pl.Int64),
+    **dict.fromkeys(["pearson", "low", "high"], pl.Float64),
+    "ceiling_questions": pl.Int64,
+    **dict.fromkeys(["ceiling_sources", "ceiling_pearson", *_COUNTS], pl.Float64),
+    **dict.fromkeys(["worth", "worth_low", "worth_high"], pl.Float64),
+    "no_ceiling": pl.String,
+}
+
+
+class Variances(NamedTuple):
+    """Variances over runs: of what sources share, of the error of one, and of the error of the set's mean."""
+
+    true: float
+    source: float
+    other: float
+
+    def reached(self, sources: float) -> float:
+        """Returns the correlation with the set that so many fresh sources have, perhaps infinitely many."""
+        whole = (self.true + self.source / sources) * (self.true + self.other)
+        return float(self.true / np.sqrt(whole))
+
+    def worth(self, r: float) -> float:
+        """Returns how many fresh sources correlate with the set by r: at most `MOST`, NaN unless r > 0."""
+        if not r > 0:
+            return np.nan
+        beyond = self.true**2 / (r**2 * (self.true + self.other)) - self.true
+        return float(self.source / max(beyond, self.source / MOST))
+
+
+@dataclass(frozen=True, eq=False)
+class SourceScores:
+    """Scores of runs by single sources: `values`, float64, shape (runs, columns).
+
+    A column is a question scored with one of its sources: `questions`, `sources`, shape (columns,), numbers
+    from 0, of which every question has at least two.
+    """
+
+    values: Floats
+    questions: NDArray[np.int64]
+    sources: NDArray[np.int64]
+
+    def variances(self, runs: NDArray[np.int64], questions: NDArray[np.int64]) -> Variances | None:
+        """Estimate the variances, with each run and question counted as often as said.
+
+        The error of a source has a covariance between two questions, estimated from the sources that they
+        share; where they share none, it is taken to be the usual one. `None` unless T and E are positive:
+        sources agree, and differ.
+        """
+        places = np.equal.outer(np.arange(len(questions)), self.questions).astype(np.float64)
+        same = np.equal.outer(self.sources, self.sources)
+        covariances = np.cov(self.values, rowvar=False, fweights=runs, ddof=0)
+
+        def summed(of_columns: Any) -> Any:  # for each two questions
+            return places @ of_columns @ places.T
+
+        shared, apart = summed(same), summed(~same)
+        true = summed(covariances * ~same) / apart
+        error = summed(covariances * same) / np.maximum(shared, 1) - true
+        weights = np.multiply.outer(questions, questions) / np.sum(questions) ** 2
+        known = weights * ((shared > 0) & ~np.eye(len(questions), dtype=bool))
+        usual = np.sum(known * error) / np.sum(known) if known.any() else 0.0
+        error = np.where(shared > 0, error, usual)
+        of_mean = error * shared / (shared + apart)
+        true, error, of_mean = (float(np.sum(weights * each)) for each in (true, error, of_mean))
+        return Variances(true, error, max(of_mean, 0.0)) if min(true, error) > 0 else None
+
+
+# A set against another.
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Scores of runs by a set and another: float64, shape (runs, questions).
+
+    `several`: the questions that have several sources in the other set, whose scores are `by_source`.
+    """
+
+    own: Floats
+    other: Floats
+    several: NDArray[np.bool_]
+    by_source: SourceScores
+
+    def of_runs(self, chosen: NDArray[np.bool_]) -> Self:
+        """Returns the scores of some of the runs."""
+        by_source = replace(self.by_source, values=self.by_source.values[chosen])
+        return replace(self, own=self.own[chosen], other=self.other[chosen], by_source=by_source)
+
+    def figures(self, organisations: Sequence[str]) -> dict[str, Any]:
+        """Returns correlation and ceiling with their intervals; `organisations`: that of each run."""
+        runs, questions = (np.ones(count, np.int64) for count in self.own.shape)
+        r, ceiling_r, variances = self._measured(runs, questions)
+        found: dict[str, Any] = {"questions": len(questions), "pearson": r}
+        if r is None:
+            return found | {"no_ceiling": "the correlation is undefined"}
+        drawn = [self._measured(*each) for each in self._resamples(organisations)]
+        found["low"], found["high"] = percentile_interval([_number(each[0]) for each in drawn])
+        reason = None
+        if not self.several.any():
+            reason = "none of the questions has several sources there"
+        elif len(runs) < FEWEST:
+            reason = f"it takes {FEWEST} runs"
+        elif variances is None or ceiling_r is None:
+            reason = "the scores by the sources there do not vary together, or not apart"
+        if reason or variances is None:
+            return found | {"no_ceiling": reason}
+        worth = [v.worth(_number(r)) if v else np.nan for _, r, v in drawn]
+        low, high = percentile_interval(worth)
+        return found | {
+            "ceiling_questions": int(self.several.sum()),
+            "ceiling_sources": len(self.by_source.questions) / int(self.several.sum()),
+            "ceiling_pearson": ceiling_r,
+            **{name: variances.reached(count) for name, count in _COUNTS.items()},
+            "worth": variances.worth(_number(ceiling_r)),
+            "worth_low": low,
+            "worth_high": high,
+        }
+
+    def _resamples(self, organisations: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+        """Yield how often each run and each question is drawn."""
+        groups = np.unique(organisations, return_inverse=True)[1]
+        if groups.max() < 2:
+            groups = np.arange(len(groups))
+        runs = group_resamples(int(groups.max()) + 1, _RESAMPLES, 0)[:, groups]
+        return zip(runs, group_resamples(self.own.shape[1], _RESAMPLES, 1), strict=True)
+
+    def _measured(
+        self, runs: NDArray[Any], questions: NDArray[Any]
+    ) -> tuple[float | None, float | None, Variances | None]:
+        """Returns the correlation, that over the questions of several sources, and their variances."""
+        several = questions * self.several
+        pairs = [
+            [np.repeat(side @ drawn, runs) for side in (self.own, self.other)]
+            for drawn in (questions, several)
+        ]
+        possible = several.any() and np.count_nonzero(runs) > 1
+        variances = self.by_source.variances(runs, questions[self.several]) if possible else None
+        return pearson(*pairs[0]), pearson(*pairs[1]), variances
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def common_questions(benchmark: Benchmark, other: Benchmark) -> dict[str, str]:
+    """Map the ids of questions to those of the same texts in the other set. Raises `InputError` for none."""
+    found = {q.id: other.find(q).id for q in benchmark if q in other}
+    if not found:
+        raise InputError(
+            "the two sets have no question in common: expected the same texts (ids may differ)"
+        )
+    return found
+
+
+def against(
+    benchmark: Benchmark, other: Benchmark, responses: pl.DataFrame, threads: int | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Correlate the scores of runs by two sets: means of Fluency and Truthfulness over common questions.
+
+    Only questions that all runs answer count. The first table has a row for `which` runs, `all` and those
+    `above 0.5` by the other set: numbers of `runs`, `organisations` (what names have before a slash) and
+    `questions`; `pearson`, and its interval from `low` to `high`. Then the ceiling, null where there is
+    `no_ceiling`, for the reason given: the numbers of `ceiling_questions`, which have several sources in the
+    other set, and of sources a question (`ceiling_sources`, a mean); `ceiling_pearson`, the correlation over
+    these questions; that which `one_source`, `two_sources`, `three_sources` and `infinitely_many` fresh ones
+    would have; how many the set is `worth`, at most 100, and the interval. The second table has the means:
+    `run`, `organisation`, `own`, `other`.
+
+    Intervals, of 95 %: questions, and organisations, drawn with replacement 1,000 times (runs, if there are
+    fewer than three organisations). Values are accurate to 6 decimals. `responses` as returned by
+    `scored_runs`. Raises `InputError` if no common question is answered by all runs.
+    """
+    ids = common_questions(benchmark, other)
+    asked = responses.filter(pl.col("question_id").is_in(list(ids)))
+    texts = [other[ids[question]].text for question in asked.get_column("question_id")]
+    again = other.score_batch(texts, asked.get_column("answer"), threads=threads)
+    theirs = scores.by_source(other, asked.select("run").hstack(again))
+    own = scores.by_source(benchmark, asked)[None]
+    runs = responses.get_column("run").unique(maintain_order=True).to_list()
+    places = [(q, ids[q]) for q in ids if all((run, q) in own for run in runs)]
+    if not places:
+        raise InputError("no question that the two sets have in common is answered by all runs")
+
+    def values(of: dict[tuple[str, str], float], questions: Sequence[str]) -> Floats:
+        return np.array([[of[run, q] for q in questions] for run in runs])
+
+    several = [q for _, q in places if len(other[q].sources) > 1]
+    columns = [(q, source) for q in several for source in other[q].sources]
+    by_source = SourceScores(
+        np.array([[theirs[source][run, q] for q, source in columns] for run in runs]),
+        np.array([several.index(q) for q, _ in columns], np.int64),
+        np.array([other.sources.index(source) for _, source in columns], np.int64),
+    )
+    found = Agreement(
+        values(own, [q for q, _ in places]),
+        values(theirs[None], [q for _, q in places]),
+        np.array([q in several for _, q in places]),
+        by_source,
+    )
+    return _tables(found, runs)
+
+
+def _tables(found: Agreement, runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    own, other = (np.round(side.mean(axis=1), _DIGITS) for side in (found.own, found.other))
+    organisations = np.array([_organisation(run) for run in runs])
+    rows = []
+    for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", other > GOOD)):
+        names = organisations[chosen].tolist()
+        counts = {"runs": len(names), "organisations": len(set(names))}
+        rows.append({"which": which, **counts, **found.of_runs(chosen).figures(names)})
+    table = pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col(pl.Float64).round(_DIGITS))
+    means = {"run": runs, "organisation": organisations, "own": own, "other": other}
+    return table, pl.DataFrame(means)
+
+
+def _organisation(run: str) -> str:
+    """Returns what is before the slash in a model's name, or else the name, without the path beside it."""
+    return run.partition(" (")[0].partition("/")[0]
+
+
+# What is said of it.
+
+
+def sentences(table: pl.DataFrame, name: str) -> Iterator[str]:
+    """Yield what the first table says; `name`: the other set's."""
+    for row in table.to_dicts():
+        runs = counted(row["runs"], "run") + f" {row['which']}" * (row["which"] != "all")
+        if row["pearson"] is None:
+            yield f"over {runs}, the correlation with {name!r} is undefined: it takes three that differ"
+            continue
+        yield (
+            f"over {runs} ({counted(row['organisations'], 'organisation')}) and "
+            f"{counted(row['questions'], 'question')}, its scores (mean of Fluency and Truthfulness) "
+            f"correlate with those of {name!r} with {correlation_text(row['pearson'])} "
+            f"({interval_text(row['low'], row['high'])})"
+        )
+        if row["no_ceiling"]:
+            yield f"how many sources of {name!r} rank {runs} as well is not known: {row['no_ceiling']}"
+            continue
+        one, two, three, most = (correlation_text(row[count]) for count in _COUNTS)
+        asked = row["ceiling_questions"]
+        own = correlation_text(row["ceiling_pearson"])
+        where = (
+            f", over the {counted(asked, 'question')} with several sources, where it reaches {own}"
+        )
+        yield (
+            f"it ranks these {runs} like {_worth_text(row['worth'])} sources of {name!r} "
+            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): one other source would "
+            f"reach {one}, two {two}, three {three}, infinitely many {most}"
+            f"{where * (asked < row['questions'])}"
+        )
+
+
+def _worth_text(sources: float | None) -> str:
+    if sources is None:
+        return "–"
+    return f"{sources:.1f}" if sources < MOST else f"{MOST:.0f} or more"
