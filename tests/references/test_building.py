@@ -427,10 +427,17 @@ def work(config: BuildConfig) -> Path:
     return config.folder / ".set.pfgen-rs"
 
 
+def of_whole(prepared: BuildConfig) -> dict[str, bytes]:
+    """The files of the set, built in another folder without interruptions."""
+    found = files(build(replace(prepared, out="whole")).folder)
+    found["provenance.json"] = found["provenance.json"].replace(b'"whole"', b'"set"')
+    return found
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_and_resumed(prepared: BuildConfig, point: str) -> None:
-    expected = files(build(replace(prepared, out="whole", name="set")).folder)
+    expected = of_whole(prepared)
     (prepared.folder / "log").touch()
     killed = command(prepared.folder, "--threads", "1", POINT=point, SIGNAL=KILL)
     assert killed.returncode == -signal.SIGKILL
@@ -443,7 +450,6 @@ def test_killed_and_resumed(prepared: BuildConfig, point: str) -> None:
     finished = Counter(done) if not point.startswith("before") else Counter(done[:-1])
     assert {step: again[step] for step in STEPS} == {step: 2 - finished[step] for step in STEPS}
     found = files(prepared.folder / "set")
-    found["provenance.json"] = found["provenance.json"].replace(b'"name": ""', b'"name": "set"')
     assert found == expected
     assert not list(prepared.folder.glob(".set*"))
 
@@ -470,7 +476,7 @@ def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
     [told] = re.findall(r"is damaged: remove (.*) to make it anew", resumed.stderr)
     shutil.rmtree(told)
     assert command(prepared.folder).returncode == 0
-    expected = files(build(replace(prepared, out="whole", name="set")).folder)
+    expected = of_whole(prepared)
     assert files(prepared.folder / "set")["Q03.json"] == expected["Q03.json"]
 
 

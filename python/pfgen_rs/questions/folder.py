@@ -19,6 +19,7 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io import known_files
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
+from pfgen_rs.questions.about import parse_about
 from pfgen_rs.questions.locate import benchmark_path, name_of
 from pfgen_rs.questions.question import (
     Question,
@@ -31,7 +32,7 @@ from pfgen_rs.questions.question import (
 )
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 
-_VERSION = [4, _native.__version__]  # of the format, and of what decides which files are questions
+_VERSION = [5, _native.__version__]  # of the format, and of what decides which files are questions
 
 
 class KnownQuestion(NamedTuple):
@@ -50,6 +51,9 @@ class KnownQuestion(NamedTuple):
     note: str
     keywords: list[Any]
     scoring: dict[str, Any] | None
+    about: dict[str, Any] | None
+    models: list[str]
+    makers: dict[str, list[int | None]]
 
     def in_folder(self, folder: Path) -> Question:
         """Returns the question, whose reference answers are read if they are asked for."""
@@ -64,6 +68,9 @@ class KnownQuestion(NamedTuple):
             ),
             rules=parse_rules(self.keywords),
             scoring=self.scoring,
+            about=parse_about(self.about),
+            models=tuple(self.models),
+            makers={source: tuple(own) for source, own in self.makers.items()},
         )
         set_question_file(question, self.file, self.digest)
         return question
@@ -149,6 +156,9 @@ class KnownQuestions:
                 question.note,
                 list(question.keywords),
                 None if question.scoring is None else dict(question.scoring),
+                None if question.about is None else question.about.stated(),
+                list(question.models),
+                {source: list(own) for source, own in question.makers.items()},
             )
             for question in benchmark
         ]

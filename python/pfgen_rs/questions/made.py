@@ -159,7 +159,14 @@ def _question(content: Content) -> Question:
 def _content(question: Question) -> bytes:
     """Returns the file of a question."""
     about = {"question_id": question.id, "question": question.text, **vars(question)}
-    return files.content_bytes(about, question.answers, question.scoring)
+    return files.content_bytes(
+        about,
+        question.answers,
+        question.scoring,
+        question.about,
+        question.models,
+        question.makers,
+    )
 
 
 def _metadata_hash(contents: Mapping[str, bytes]) -> str:

@@ -25,6 +25,7 @@ from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.metrics.units import UNITS, Unit
+from pfgen_rs.questions.about import About, Makers, parse_about, parse_makers
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Question:
     rules: tuple[Rule, ...] = field(repr=False)
     scoring: Mapping[str, Any] | None = field(default=None, repr=False)
     """Settings by which answers are scored, as the question file states them; `None` if it states none."""
+    about: About | None = field(default=None, repr=False)
+    """What the set says of itself; `None` in question files of format 1, which say nothing."""
+    models: Sequence[str] = field(default=(), repr=False)
+    """Names of the models that wrote the reference answers, as far as the question file says."""
+    makers: Makers = field(default_factory=dict, repr=False)
+    """By source, the index in `models` of who wrote each reference answer; empty if nobody is known."""
     digest: str | None = field(default=None, init=False, repr=False, compare=False)
     """SHA-1 of the question file's content; `None` if the question was not read from a file."""
     file: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -176,15 +183,22 @@ def question_of(data: object, *, escaped: bool = True) -> Question:
             ("note", ""),
         )
     }
+    about = parse_about(data.get("set"))
+    rules = parse_rules(data.get("keywords"))
+    answers = _question_answers(data.get("answers"), escaped=escaped)
+    models, makers = parse_makers(data.get("models"), data.get("makers"), answers)
     return Question(
         id=texts["question_id"],
         text=texts["question"],
         category=texts["category"],
         note=texts["note"],
-        rules=parse_rules(data.get("keywords")),
+        rules=rules,
         keywords=data["keywords"],
-        answers=_question_answers(data.get("answers"), escaped=escaped),
+        answers=answers,
         scoring=_question_scoring(data.get("scoring")),
+        about=about,
+        models=models,
+        makers=makers,
     )
 
 
@@ -309,17 +323,29 @@ def content_bytes(
     about: Mapping[str, Any],
     answers: Mapping[str, Sequence[Any]],
     scoring: Mapping[str, Any] | None,
+    set_about: About | None = None,
+    models: Sequence[str] = (),
+    makers: Makers | None = None,
 ) -> bytes:
     """Returns a question file in the published format: keys in order, no newline at the end.
 
     `about` has the first of its keys. `scoring`: the settings by which answers are scored, if they are not
-    the published ones.
+    the published ones. `set_about`, `models`, `makers`: as in `Question`, if the set says so.
     """
     content = {name: about[name] for name in ("question_id", "question", "category", "note")}
     content["keywords"] = [dict(rule) for rule in about["keywords"]]
+    content |= {} if set_about is None else {"set": set_about.stated()}
     content |= {} if scoring is None else {"scoring": scoring}
+    content |= {"models": list(models)} if models else {}
+    content |= {"makers": {name: list(own) for name, own in makers.items()}} if makers else {}
     content["answers"] = {source: list(own) for source, own in answers.items()}
-    return json.dumps(content, ensure_ascii=False, indent=2).encode()
+    text = json.dumps(content, ensure_ascii=False, indent=2)
+    return (lists_in_lines(text) if makers else text).encode()
+
+
+def lists_in_lines(text: str) -> str:
+    """Put each list of integers of an indented JSON text on one line; strings have no line breaks."""
+    return re.sub(r"\[\n[\s\d,nul]+\]", lambda match: f"[{' '.join(match[0][1:-1].split())}]", text)
 
 
 _ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")

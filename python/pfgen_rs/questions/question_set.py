@@ -19,6 +19,7 @@ from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Coder, Unit
+from pfgen_rs.questions.about import About
 from pfgen_rs.questions.index_cache import IndexCache
 from pfgen_rs.questions.locate import name_of
 from pfgen_rs.questions.question import Question
@@ -104,6 +105,16 @@ class QuestionSet:
     def sources(self) -> list[str]:
         """All sources, in the order of their first appearance in the questions (sorted by id)."""
         return list(dict.fromkeys(source for question in self for source in question.sources))
+
+    @property
+    def about(self) -> About | None:
+        """What the set says of itself; `None` if it is of format 1, which says nothing."""
+        return self._in_order[0].about if self._in_order else None
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Names of the models that wrote reference answers, sorted; empty if the set does not say."""
+        return sorted({name for question in self for name in question.models})
 
     @property
     def signature(self) -> str:
@@ -343,13 +354,16 @@ class QuestionSet:
 
 
 def stated_by(questions: Sequence[Question]) -> Mapping[str, Any] | None:
-    """Returns the settings that these questions state, if any. Raises `BenchmarkError` if they differ."""
+    """Returns the settings that these questions state, if any.
+
+    Raises `BenchmarkError` if they state different ones, or say different things of their set.
+    """
+    says = {"scoring": "state different settings ('scoring')", "about": "differ in 'set'"}
     for question in questions:
-        if question.scoring != questions[0].scoring:
-            names = (each.file or each.id for each in (questions[0], question))
-            raise BenchmarkError(
-                f"{' and '.join(names)} state different settings ('scoring'): they belong to different sets"
-            )
+        for key, what in says.items():
+            if getattr(question, key) != getattr(questions[0], key):
+                names = (each.file or each.id for each in (questions[0], question))
+                raise BenchmarkError(f"{' and '.join(names)} {what}: they belong to different sets")
     return questions[0].scoring if questions else None
 
 

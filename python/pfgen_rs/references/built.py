@@ -6,7 +6,6 @@ bytes.
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.questions.question import PROVENANCE, content_bytes
+from pfgen_rs.questions.about import About, Makers
+from pfgen_rs.questions.question import PROVENANCE, content_bytes, lists_in_lines
 from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
@@ -34,6 +34,7 @@ class BuiltQuestion:
     """A question, its number of candidates, what each step did, and its reference answers by source.
 
     `models`: the number of candidates by model. `lengths`: the spread of the answers' lengths by source.
+    `makers`: the model of each reference answer by source, "" where the candidates name none.
     """
 
     outline: Outline
@@ -42,6 +43,15 @@ class BuiltQuestion:
     reports: list[StepReport]
     answers: Mapping[str, Sequence[str]]
     lengths: Mapping[str, Spread]
+    makers: Mapping[str, Sequence[str]]
+
+    @property
+    def written_by(self) -> tuple[list[str], Makers]:
+        """The models that wrote the reference answers, and the index of each answer's one by source."""
+        names = sorted({name for own in self.makers.values() for name in own} - {""})
+        places: dict[str, int | None] = {name: place for place, name in enumerate(names)}
+        indices = {source: [places.get(n) for n in own] for source, own in self.makers.items()}
+        return names, indices if names else {}
 
     @property
     def funnel(self) -> str:
@@ -73,6 +83,7 @@ def write_set(
     questions: Sequence[BuiltQuestion],
     provenance: Mapping[str, Any],
     scoring: Mapping[str, Any] | None,
+    about: About,
 ) -> None:
     """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
 
@@ -80,7 +91,7 @@ def write_set(
     """
     contents = {
         f"{question.outline.question_id}.json": content_bytes(
-            vars(question.outline), question.answers, scoring
+            vars(question.outline), question.answers, scoring, about, *question.written_by
         )
         for question in questions
     }
@@ -90,12 +101,7 @@ def write_set(
     for name in sorted(earlier - contents.keys()):
         (folder / name).unlink(missing_ok=True)
     text = json.dumps(provenance, ensure_ascii=False, indent=2)
-    write_atomic(folder / PROVENANCE, f"{_lists_in_lines(text)}\n".encode())
-
-
-def _lists_in_lines(text: str) -> str:
-    """Put each list of integers of an indented JSON text on one line; strings have no line breaks."""
-    return re.sub(r"\[\n[\s\d,]+\]", lambda match: f"[{' '.join(match[0][1:-1].split())}]", text)
+    write_atomic(folder / PROVENANCE, f"{lists_in_lines(text)}\n".encode())
 
 
 def provenance(
@@ -225,7 +231,8 @@ def finish_set(
         )
     out, settings = config.path(config.out), Settings.for_length(target, config.unit)
     record = provenance(config, style, inputs, built, warnings)
-    write_set(out, questions, record, stated_settings(settings))
+    about = About(name=config.name)
+    write_set(out, questions, record, stated_settings(settings), about)
     for warning in warnings:
         LOG.warning(warning)
     return Built(out, questions, left_out, list(inputs), warnings)

@@ -188,8 +188,8 @@ class Build:
             state = done[0]
             reports.append(done[1])
         lengths = spreads(state, self._context(outline, "lengths", pool.folder, workers))
-        answers = _answers_by_source(state)
-        return BuiltQuestion(outline, count, first[1].models, reports, answers, lengths)
+        answers, makers = (_by_source(state, column) for column in ("answer", "model"))
+        return BuiltQuestion(outline, count, first[1].models, reports, answers, lengths, makers)
 
     def _context(self, outline: Outline, step: str, folder: Path, workers: int) -> steps.Context:
         def tell(done: float, total: float, standing: str = "") -> None:
@@ -222,10 +222,10 @@ def refuse_unknown_rules(
         )
 
 
-def _answers_by_source(state: steps.State) -> dict[str, list[str]]:
-    """Returns the remaining answers by source, in the order of the candidates."""
-    answers: dict[str, list[str]] = {}
-    for frame in state.frames("answer", "source"):
+def _by_source(state: steps.State, column: str) -> dict[str, list[str]]:
+    """Returns a column of the remaining rows by source, in the order of the candidates."""
+    values: dict[str, list[str]] = {}
+    for frame in state.frames("source", column):
         for (source,), rows in frame.group_by("source", maintain_order=True):
-            answers.setdefault(str(source), []).extend(rows.get_column("answer").to_list())
-    return dict(sorted(answers.items()))
+            values.setdefault(str(source), []).extend(rows.get_column(column).to_list())
+    return dict(sorted(values.items()))
