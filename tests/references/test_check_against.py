@@ -14,7 +14,7 @@ from pfgen_rs import Benchmark, InputError, Question, SettingsError, load_benchm
 from pfgen_rs.lazy import Floats
 from pfgen_rs.questions.question import content_bytes
 from pfgen_rs.references import check
-from pfgen_rs.references.check.against import MOST, SourceScores, Variances, against
+from pfgen_rs.references.check.against import MOST, RunScores, Variances, against
 from places import ROOT
 
 ALIKE = [(0, 1, 2)] * 6
@@ -23,9 +23,7 @@ TASTE, NOISE = 0.06, 0.1
 """Deviations of a source's error: what it has in all questions, and what it has in one."""
 
 
-def simulated(
-    design: Sequence[tuple[int, ...]], runs: int, seed: int
-) -> tuple[Floats, SourceScores]:
+def simulated(design: Sequence[tuple[int, ...]], runs: int, seed: int) -> tuple[Floats, RunScores]:
     """What the sources have in common, shape (runs, questions), and the scores by the design's sources."""
     random = np.random.default_rng(seed)
     true = random.normal(0.5, 0.1, (runs, 1)) + random.normal(0, 0.05, (runs, len(design)))
@@ -33,7 +31,7 @@ def simulated(
     questions, sources = (np.array(side) for side in zip(*columns, strict=True))
     taste = random.normal(0, TASTE, (runs, 5))[:, sources]
     values = true[:, questions] + taste + random.normal(0, NOISE, (runs, len(columns)))
-    return true, SourceScores(values, questions, sources)
+    return true, RunScores(true, values, questions, sources)
 
 
 def fresh(true: Floats, sources: int, seed: int) -> Floats:
@@ -45,9 +43,9 @@ def fresh(true: Floats, sources: int, seed: int) -> Floats:
     )
 
 
-def means_of_set(found: SourceScores) -> Floats:
+def means_of_set(found: RunScores) -> Floats:
     """Means over questions of the means over their sources."""
-    own = [found.values[:, found.questions == q].mean(axis=1) for q in set(found.questions)]
+    own = [found.by_source[:, found.questions == q].mean(axis=1) for q in set(found.questions)]
     return np.asarray(np.mean(own, axis=0))
 
 
@@ -73,7 +71,7 @@ def test_few_runs_and_drawn_ones_follow_the_formula() -> None:
     _, found = simulated(ALIKE, 7, 3)
     runs, questions = np.array([2, 0, 1, 1, 3, 0, 1]), np.array([1, 0, 2, 1, 1, 1])
     by_source = [
-        np.repeat(found.values[:, found.sources == source] @ questions / 6, runs)
+        np.repeat(found.by_source[:, found.sources == source] @ questions / 6, runs)
         for source in range(3)
     ]
     own = np.cov(by_source, ddof=0)
@@ -94,7 +92,7 @@ def test_worth_inverts_what_is_reached(sources: float) -> None:
 
 def test_sources_that_do_not_agree_have_no_ceiling() -> None:
     opposite = np.array([[1.0, -1.0], [2.0, -2.0], [3.0, -3.0], [4.0, -4.0]])
-    found = SourceScores(opposite, np.array([0, 0]), np.array([0, 1]))
+    found = RunScores(opposite[:, :1], opposite, np.array([0, 0]), np.array([0, 1]))
     assert found.variances(np.ones(4, np.int64), np.ones(1, np.int64)) is None
     assert found.variances(np.array([4, 0, 0, 0]), np.ones(1, np.int64)) is None
 

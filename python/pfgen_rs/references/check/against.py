@@ -13,9 +13,9 @@ T and E are means over pairs of questions here, since questions may have differe
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from pfgen_rs import Benchmark, InputError
+from pfgen_rs import Benchmark, InputError, Question
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.references.check import scores
@@ -62,92 +62,90 @@ class Variances(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SourceScores:
-    """Scores of runs by single sources: `values`, float64, shape (runs, columns).
+class RunScores:
+    """Scores of runs by a set and by the sources of another.
 
-    A column is a question scored with one of its sources: `questions`, `sources`, shape (columns,), numbers
-    from 0, of which every question has at least two.
+    `own`: float64, shape (runs, questions). `by_source`: shape (runs, columns); a column is a question scored
+    with one of its sources there: `questions`, `sources`, numbers from 0, shape (columns,).
     """
 
-    values: Floats
+    own: Floats
+    by_source: Floats
     questions: NDArray[np.int64]
     sources: NDArray[np.int64]
 
-    def variances(self, runs: NDArray[np.int64], questions: NDArray[np.int64]) -> Variances | None:
-        """Estimate the variances, with each run and question counted as often as said.
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of sources of each question."""
+        return np.bincount(self.questions)
 
-        The error of a source has a covariance between two questions, estimated from the sources that they
-        share; where they share none, it is taken to be the usual one. `None` unless T and E are positive:
-        sources agree, and differ.
+    def variances(self, runs: NDArray[Any], questions: NDArray[Any]) -> Variances | None:
+        """Estimate the variances from the questions that have several sources.
+
+        `runs`, `questions`: how often each counts. The error of a source has a covariance between two
+        questions, estimated from the sources that they share; where they share none, it is taken to be the
+        usual one. `None` unless T and E are positive: sources agree, and differ.
         """
-        places = np.equal.outer(np.arange(len(questions)), self.questions).astype(np.float64)
+        chosen = questions * (self.counts > 1)
+        if not chosen.any() or np.count_nonzero(runs) < 2:
+            return None
+        places = np.equal.outer(np.arange(len(chosen)), self.questions).astype(np.float64)
         same = np.equal.outer(self.sources, self.sources)
-        covariances = np.cov(self.values, rowvar=False, fweights=runs, ddof=0)
+        covariances = np.cov(self.by_source, rowvar=False, fweights=runs, ddof=0)
 
         def summed(of_columns: Any) -> Any:  # for each two questions
             return places @ of_columns @ places.T
 
         shared, apart = summed(same), summed(~same)
-        true = summed(covariances * ~same) / apart
+        true = summed(covariances * ~same) / np.maximum(apart, 1)
         error = summed(covariances * same) / np.maximum(shared, 1) - true
-        weights = np.multiply.outer(questions, questions) / np.sum(questions) ** 2
-        known = weights * ((shared > 0) & ~np.eye(len(questions), dtype=bool))
+        weights = np.multiply.outer(chosen, chosen) / np.sum(chosen) ** 2
+        known = weights * ((shared > 0) & ~np.eye(len(chosen), dtype=bool))
         usual = np.sum(known * error) / np.sum(known) if known.any() else 0.0
         error = np.where(shared > 0, error, usual)
         of_mean = error * shared / (shared + apart)
         true, error, of_mean = (float(np.sum(weights * each)) for each in (true, error, of_mean))
         return Variances(true, error, max(of_mean, 0.0)) if min(true, error) > 0 else None
 
-
-# A set against another.
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """Scores of runs by a set and another: float64, shape (runs, questions).
-
-    `several`: the questions that have several sources in the other set, whose scores are `by_source`.
-    """
-
-    own: Floats
-    other: Floats
-    several: NDArray[np.bool_]
-    by_source: SourceScores
-
-    def of_runs(self, chosen: NDArray[np.bool_]) -> Self:
-        """Returns the scores of some of the runs."""
-        by_source = replace(self.by_source, values=self.by_source.values[chosen])
-        return replace(self, own=self.own[chosen], other=self.other[chosen], by_source=by_source)
+    def correlation(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
+        """Returns Pearson's correlation of the runs' means by both sets, or NaN; arguments as above."""
+        weights = (questions / self.counts)[self.questions]
+        sides = self.own @ questions, self.by_source @ weights
+        found = pearson(*(np.repeat(side, runs) for side in sides)) if questions.any() else None
+        return np.nan if found is None else found
 
     def figures(self, organisations: Sequence[str]) -> dict[str, Any]:
         """Returns correlation and ceiling with their intervals; `organisations`: that of each run."""
+        several = self.counts > 1
         runs, questions = (np.ones(count, np.int64) for count in self.own.shape)
-        r, ceiling_r, variances = self._measured(runs, questions)
+        r, variances = self.correlation(runs, questions), self.variances(runs, questions)
         found: dict[str, Any] = {"questions": len(questions), "pearson": r}
-        if r is None:
+        if r != r:
             return found | {"no_ceiling": "the correlation is undefined"}
-        drawn = [self._measured(*each) for each in self._resamples(organisations)]
-        found["low"], found["high"] = percentile_interval([_number(each[0]) for each in drawn])
-        reason = None
-        if not self.several.any():
-            reason = "none of the questions has several sources there"
-        elif len(runs) < FEWEST:
-            reason = f"it takes {FEWEST} runs"
-        elif variances is None or ceiling_r is None:
-            reason = "the scores by the sources there do not vary together, or not apart"
-        if reason or variances is None:
-            return found | {"no_ceiling": reason}
-        worth = [v.worth(_number(r)) if v else np.nan for _, r, v in drawn]
-        low, high = percentile_interval(worth)
+        drawn = list(self._resamples(organisations))
+        interval = percentile_interval([self.correlation(*each) for each in drawn])
+        found |= dict(zip(("low", "high"), interval, strict=True))
+        if not several.any():
+            return found | {"no_ceiling": "none of the questions has several sources there"}
+        if len(runs) < FEWEST:
+            return found | {"no_ceiling": f"it takes {FEWEST} runs"}
+        if variances is None:
+            return found | {"no_ceiling": "the sources there do not agree, or do not differ"}
+        low, high = percentile_interval([self._worth(*each) for each in drawn])
         return found | {
-            "ceiling_questions": int(self.several.sum()),
-            "ceiling_sources": len(self.by_source.questions) / int(self.several.sum()),
-            "ceiling_pearson": ceiling_r,
+            "ceiling_questions": several.sum(),
+            "ceiling_sources": self.counts[several].mean(),
+            "ceiling_pearson": self.correlation(runs, questions * several),
             **{name: variances.reached(count) for name, count in _COUNTS.items()},
-            "worth": variances.worth(_number(ceiling_r)),
+            "worth": self._worth(runs, questions),
             "worth_low": low,
             "worth_high": high,
         }
+
+    def _worth(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
+        variances = self.variances(runs, questions)
+        r = self.correlation(runs, questions * (self.counts > 1))
+        return variances.worth(r) if variances else np.nan
 
     def _resamples(self, organisations: Sequence[str]) -> Iterator[tuple[Any, Any]]:
         """Yield how often each run and each question is drawn."""
@@ -157,27 +155,10 @@ class Agreement:
         runs = group_resamples(int(groups.max()) + 1, _RESAMPLES, 0)[:, groups]
         return zip(runs, group_resamples(self.own.shape[1], _RESAMPLES, 1), strict=True)
 
-    def _measured(
-        self, runs: NDArray[Any], questions: NDArray[Any]
-    ) -> tuple[float | None, float | None, Variances | None]:
-        """Returns the correlation, that over the questions of several sources, and their variances."""
-        several = questions * self.several
-        pairs = [
-            [np.repeat(side @ drawn, runs) for side in (self.own, self.other)]
-            for drawn in (questions, several)
-        ]
-        possible = several.any() and np.count_nonzero(runs) > 1
-        variances = self.by_source.variances(runs, questions[self.several]) if possible else None
-        return pearson(*pairs[0]), pearson(*pairs[1]), variances
 
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def common_questions(benchmark: Benchmark, other: Benchmark) -> dict[str, str]:
+def common_questions(benchmark: Benchmark, other: Benchmark) -> dict[str, Question]:
     """Map the ids of questions to those of the same texts in the other set. Raises `InputError` for none."""
-    found = {q.id: other.find(q).id for q in benchmark if q in other}
+    found = {q.id: other.find(q) for q in benchmark if q in other}
     if not found:
         raise InputError(
             "the two sets have no question in common: expected the same texts (ids may differ)"
@@ -193,57 +174,50 @@ def against(
     Only questions that all runs answer count. The first table has a row for `which` runs, `all` and those
     `above 0.5` by the other set: numbers of `runs`, `organisations` (what names have before a slash) and
     `questions`; `pearson`, and its interval from `low` to `high`. Then the ceiling, null where there is
-    `no_ceiling`, for the reason given: the numbers of `ceiling_questions`, which have several sources in the
-    other set, and of sources a question (`ceiling_sources`, a mean); `ceiling_pearson`, the correlation over
-    these questions; that which `one_source`, `two_sources`, `three_sources` and `infinitely_many` fresh ones
-    would have; how many the set is `worth`, at most 100, and the interval. The second table has the means:
+    `no_ceiling`, for the reason given: the number of `ceiling_questions`, which have several sources in the
+    other set, and of sources each (`ceiling_sources`, a mean); `ceiling_pearson`, the correlation over these
+    questions; that which `one_source`, `two_sources`, `three_sources` and `infinitely_many` fresh ones would
+    have; how many the set is `worth`, at most 100, and the interval of that. The second table has the means:
     `run`, `organisation`, `own`, `other`.
 
     Intervals, of 95 %: questions, and organisations, drawn with replacement 1,000 times (runs, if there are
     fewer than three organisations). Values are accurate to 6 decimals. `responses` as returned by
     `scored_runs`. Raises `InputError` if no common question is answered by all runs.
     """
-    ids = common_questions(benchmark, other)
-    asked = responses.filter(pl.col("question_id").is_in(list(ids)))
-    texts = [other[ids[question]].text for question in asked.get_column("question_id")]
+    pairs = common_questions(benchmark, other)
+    asked = responses.filter(pl.col("question_id").is_in(list(pairs)))
+    texts = [pairs[question].text for question in asked.get_column("question_id")]
     again = other.score_batch(texts, asked.get_column("answer"), threads=threads)
     theirs = scores.by_source(other, asked.select("run").hstack(again))
     own = scores.by_source(benchmark, asked)[None]
     runs = responses.get_column("run").unique(maintain_order=True).to_list()
-    places = [(q, ids[q]) for q in ids if all((run, q) in own for run in runs)]
-    if not places:
+    answered = [q for q in pairs if all((run, q) in own for run in runs)]
+    if not answered:
         raise InputError("no question that the two sets have in common is answered by all runs")
-
-    def values(of: dict[tuple[str, str], float], questions: Sequence[str]) -> Floats:
-        return np.array([[of[run, q] for q in questions] for run in runs])
-
-    several = [q for _, q in places if len(other[q].sources) > 1]
-    columns = [(q, source) for q in several for source in other[q].sources]
-    by_source = SourceScores(
-        np.array([[theirs[source][run, q] for q, source in columns] for run in runs]),
-        np.array([several.index(q) for q, _ in columns], np.int64),
-        np.array([other.sources.index(source) for _, source in columns], np.int64),
-    )
-    found = Agreement(
-        values(own, [q for q, _ in places]),
-        values(theirs[None], [q for _, q in places]),
-        np.array([q in several for _, q in places]),
-        by_source,
+    columns = [(n, s) for n, q in enumerate(answered) for s in pairs[q].sources]
+    found = RunScores(
+        np.array([[own[run, q] for q in answered] for run in runs]),
+        np.array([[theirs[s][run, pairs[answered[n]].id] for n, s in columns] for run in runs]),
+        np.array([n for n, _ in columns]),
+        np.array([other.sources.index(s) for _, s in columns]),
     )
     return _tables(found, runs)
 
 
-def _tables(found: Agreement, runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    own, other = (np.round(side.mean(axis=1), _DIGITS) for side in (found.own, found.other))
+def _tables(found: RunScores, runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    weights = 1 / (found.counts[found.questions] * len(found.counts))
+    own, other = found.own.mean(axis=1), found.by_source @ weights
     organisations = np.array([_organisation(run) for run in runs])
     rows = []
     for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", other > GOOD)):
         names = organisations[chosen].tolist()
-        counts = {"runs": len(names), "organisations": len(set(names))}
-        rows.append({"which": which, **counts, **found.of_runs(chosen).figures(names)})
-    table = pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col(pl.Float64).round(_DIGITS))
+        part = replace(found, own=found.own[chosen], by_source=found.by_source[chosen])
+        counts = {"which": which, "runs": len(names), "organisations": len(set(names))}
+        rows.append({**counts, **part.figures(names)})
+    table = pl.DataFrame(rows, schema=_SCHEMA)
     means = {"run": runs, "organisation": organisations, "own": own, "other": other}
-    return table, pl.DataFrame(means)
+    rounded = pl.col(pl.Float64).round(_DIGITS).fill_nan(None)
+    return table.with_columns(rounded), pl.DataFrame(means).with_columns(rounded)
 
 
 def _organisation(run: str) -> str:
