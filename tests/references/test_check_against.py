@@ -167,7 +167,7 @@ def test_a_set_against_another_of_other_ids(
     above = sum(value > 0.5 for value in y)
     assert (good["which"], good["runs"]) == ("above 0.5", above)
     [told] = [line for line in found.findings if line.startswith("it ranks these 5 runs like ")]
-    assert "over the 1 question with several sources, where it reaches" in told
+    assert "over the 1 question with several sources it reaches" in told
     page = check.report_markdown(found)
     assert "## Against another set" in page
     assert found.to_dir(tmp_path)[-1].read_text(encoding="utf-8") == page
@@ -230,7 +230,7 @@ def test_the_command_says_how_many_sources(
     found, expected = json.loads(done.stdout), own.check(runs, against=other)
     for name in ("against", "against_runs"):
         assert found[name] == expected.tables[name].to_dicts()
-    assert any(f"sources of {folder!r}" in line for line in found["findings"])
+    assert any(f"those of {folder!r}" in line for line in found["findings"])
     done = pfgen(*arguments)
     assert done.returncode == 2
     assert "name runs (--run)" in done.stderr

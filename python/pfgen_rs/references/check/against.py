@@ -242,19 +242,19 @@ def sentences(table: pl.DataFrame, name: str) -> Iterator[str]:
             f"({interval_text(row['low'], row['high'])})"
         )
         if row["no_ceiling"]:
-            yield f"how many sources of {name!r} rank {runs} as well is not known: {row['no_ceiling']}"
+            yield f"how many sources of that set rank {runs} as well is not known: {row['no_ceiling']}"
             continue
         one, two, three, most = (correlation_text(row[count]) for count in _COUNTS)
-        asked = row["ceiling_questions"]
-        own = correlation_text(row["ceiling_pearson"])
+        part = row["ceiling_questions"]
         where = (
-            f", over the {counted(asked, 'question')} with several sources, where it reaches {own}"
+            f"over the {counted(part, 'question')} with several sources it reaches "
+            f"{correlation_text(row['ceiling_pearson'])}, where "
         )
         yield (
-            f"it ranks these {runs} like {_worth_text(row['worth'])} sources of {name!r} "
-            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): one other source would "
-            f"reach {one}, two {two}, three {three}, infinitely many {most}"
-            f"{where * (asked < row['questions'])}"
+            f"it ranks these {runs} like {_worth_text(row['worth'])} sources of that set "
+            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): "
+            f"{where * (part < row['questions'])}one other source would reach {one}, two {two}, "
+            f"three {three}, infinitely many {most}"
         )
 
 
