@@ -23,7 +23,13 @@ TASTE, NOISE = 0.06, 0.1
 """Deviations of a source's error: what it has in all questions, and what it has in one."""
 
 
-def simulated(design: Sequence[tuple[int, ...]], runs: int, seed: int) -> tuple[Floats, RunScores]:
+SCALES = np.array([0.8, 1.0, 1.25, 0.9, 1.1])
+"""How far sources spread runs, on which nothing depends."""
+
+
+def simulated(
+    design: Sequence[tuple[int, ...]], runs: int, seed: int, scales: Floats = SCALES**0
+) -> tuple[Floats, RunScores]:
     """What the sources have in common, shape (runs, questions), and the scores by the design's sources."""
     random = np.random.default_rng(seed)
     true = random.normal(0.5, 0.1, (runs, 1)) + random.normal(0, 0.05, (runs, len(design)))
@@ -31,55 +37,50 @@ def simulated(design: Sequence[tuple[int, ...]], runs: int, seed: int) -> tuple[
     questions, sources = (np.array(side) for side in zip(*columns, strict=True))
     taste = random.normal(0, TASTE, (runs, 5))[:, sources]
     values = true[:, questions] + taste + random.normal(0, NOISE, (runs, len(columns)))
-    return true, RunScores(true, values, questions, sources)
+    return true, RunScores(true, scales[sources] * values, questions, sources)
 
 
 def fresh(true: Floats, sources: int, seed: int) -> Floats:
     """Means over the questions of scores by as many other sources."""
     random, runs = np.random.default_rng(seed), len(true)
     taste = random.normal(0, TASTE / np.sqrt(sources), runs)
-    return np.asarray(
-        (true + random.normal(0, NOISE / np.sqrt(sources), true.shape)).mean(1) + taste
-    )
-
-
-def means_of_set(found: RunScores) -> Floats:
-    """Means over questions of the means over their sources."""
-    own = [found.by_source[:, found.questions == q].mean(axis=1) for q in set(found.questions)]
-    return np.asarray(np.mean(own, axis=0))
+    noise = random.normal(0, NOISE / np.sqrt(sources), true.shape)
+    return np.asarray((true + noise).mean(axis=1) + taste)
 
 
 @pytest.mark.parametrize("design", [ALIKE, MIXED])
-def test_the_ceiling_is_what_fresh_sources_reach(design: Sequence[tuple[int, ...]]) -> None:
-    true, found = simulated(design, 40_000, 1)
-    once = [np.ones(count, np.int64) for count in true.shape]
-    variances = found.variances(once[0], once[1])
+@pytest.mark.parametrize("spread", [0, 1])
+def test_the_ceiling_is_what_fresh_sources_reach(
+    design: Sequence[tuple[int, ...]], spread: int
+) -> None:
+    true, found = simulated(design, 40_000, 1, SCALES**spread)
+    runs, questions = (np.ones(count, np.int64) for count in true.shape)
+    variances = found.variances(runs, questions)
     assert variances is not None
-    assert variances.true == pytest.approx(0.1**2 + 0.05**2 / 6, rel=0.03)
-    assert variances.source == pytest.approx(TASTE**2 + NOISE**2 / 6, rel=0.03)
-    of_set = means_of_set(found)
+    error = TASTE**2 + NOISE**2 / 6
+    assert variances.source / variances.true == pytest.approx(
+        error / (0.1**2 + 0.05**2 / 6), rel=0.04
+    )
     for sources in (1, 2, 3):
-        r = float(np.corrcoef(fresh(true, sources, 2), of_set)[0, 1])
-        assert variances.reached(sources) == pytest.approx(r, abs=0.004)
-        assert variances.worth(r) == pytest.approx(sources, rel=0.08)
-    everything = float(np.corrcoef(true.mean(axis=1), of_set)[0, 1])
-    assert variances.reached(np.inf) == pytest.approx(everything, abs=0.004)
+        r = dataclasses.replace(found, own=fresh(true, sources, 2)[:, None] + 0 * true)
+        reached = r.correlation(runs, questions)
+        assert variances.reached(sources) == pytest.approx(reached, abs=0.005)
+        assert variances.worth(reached) == pytest.approx(sources, rel=0.1)
+    assert variances.reached(np.inf) == pytest.approx(found.correlation(runs, questions), abs=0.005)
 
 
 def test_few_runs_and_drawn_ones_follow_the_formula() -> None:
     """Every question has the same sources, so means over questions are enough; drawn twice is there twice."""
-    _, found = simulated(ALIKE, 7, 3)
+    _, found = simulated(ALIKE, 7, 3, SCALES)
     runs, questions = np.array([2, 0, 1, 1, 3, 0, 1]), np.array([1, 0, 2, 1, 1, 1])
     by_source = [
         np.repeat(found.by_source[:, found.sources == source] @ questions / 6, runs)
         for source in range(3)
     ]
-    own = np.cov(by_source, ddof=0)
-    true = own[np.triu_indices(3, 1)].mean()
-    error = own.diagonal().mean() - true
-    variances = found.variances(runs, questions)
-    assert variances == pytest.approx((true, error, error / 3), rel=1e-9)
-    assert true + error / 3 == pytest.approx(np.var(np.mean(by_source, axis=0)))
+    whole, r = np.var(np.mean(by_source, axis=0)), np.corrcoef(by_source)
+    agreement = r[np.triu_indices(3, 1)].mean()
+    expected = whole * agreement, whole * (1 - agreement), whole * (1 - agreement) / 3
+    assert found.variances(runs, questions) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("sources", [0.3, 1.0, 2.6, 99.0, np.inf])
@@ -95,6 +96,31 @@ def test_sources_that_do_not_agree_have_no_ceiling() -> None:
     found = RunScores(opposite[:, :1], opposite, np.array([0, 0]), np.array([0, 1]))
     assert found.variances(np.ones(4, np.int64), np.ones(1, np.int64)) is None
     assert found.variances(np.array([4, 0, 0, 0]), np.ones(1, np.int64)) is None
+
+
+@pytest.mark.published
+def test_two_official_sources_foretell_the_third(
+    published_benchmark: Benchmark, published_dir: Path
+) -> None:
+    """One source against the two others, on average, as far as the agreement of those two says."""
+    questions = [q for q in published_benchmark if len(q.sources) == 3]
+    bench = Benchmark(questions, "")
+    files = sorted({path.parent for path in (published_dir / "result").glob("**/trials.jsonl*")})
+    values = check.scores.by_source(bench, check.scores.scored_runs(bench, files)[0])
+    runs = list(dict.fromkeys(run for run, _ in values[None]))
+    scores = np.array([[[values[s][run, q.id] for s in "PST"] for q in questions] for run in runs])
+    for chosen, tolerance in ((np.full(len(runs), True), 3e-4), (scores.mean((1, 2)) > 0.5, 2e-3)):
+        reached, foretold = [], []
+        for left in range(3):
+            two = np.delete(scores[chosen], left, axis=2)
+            columns = np.repeat(np.arange(len(questions)), 2), np.tile([0, 1], len(questions))
+            found = RunScores(scores[chosen, :, left], two.reshape(len(two), -1), *columns)
+            once = [np.ones(count, np.int64) for count in found.own.shape]
+            variances = found.variances(once[0], once[1])
+            assert variances is not None
+            reached.append(found.correlation(once[0], once[1]))
+            foretold.append(variances.reached(1))
+        assert np.mean(foretold) == pytest.approx(np.mean(reached), abs=tolerance)
 
 
 # Sets.

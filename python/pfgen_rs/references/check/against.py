@@ -8,7 +8,8 @@ their variances is that of the error, E. The mean of k fresh sources then correl
 
 as in the formula of Spearman and Brown (C. Spearman, "Correlation calculated from faulty data", and W. Brown,
 "Some experimental results in the correlation of mental abilities", British Journal of Psychology 3 (1910)).
-T and E are means over pairs of questions here, since questions may have different sources.
+T and E are means over pairs of questions here, since questions may have different sources, and sources are
+first brought to one scale.
 """
 
 from collections.abc import Iterator, Sequence
@@ -91,7 +92,9 @@ class RunScores:
             return None
         places = np.equal.outer(np.arange(len(chosen)), self.questions).astype(np.float64)
         same = np.equal.outer(self.sources, self.sources)
-        covariances = np.cov(self.by_source, rowvar=False, fweights=runs, ddof=0)
+        covariances = self._on_one_scale(
+            np.cov(self.by_source, rowvar=False, fweights=runs, ddof=0), chosen
+        )
 
         def summed(of_columns: Any) -> Any:  # for each two questions
             return places @ of_columns @ places.T
@@ -106,6 +109,19 @@ class RunScores:
         of_mean = error * shared / (shared + apart)
         true, error, of_mean = (float(np.sum(weights * each)) for each in (true, error, of_mean))
         return Variances(true, error, max(of_mean, 0.0)) if min(true, error) > 0 else None
+
+    def _on_one_scale(self, covariances: Floats, questions: NDArray[Any]) -> Floats:
+        """Scale the scores by each source to vary as those by all sources of its questions.
+
+        One source may spread runs more than another, which changes no correlation.
+        """
+        own = np.equal.outer(np.unique(self.sources), self.sources)
+        asked = np.array([np.isin(self.questions, self.questions[columns]) for columns in own])
+        weights = questions[self.questions]
+        parts = own * weights, asked * weights / self.counts[self.questions]
+        alone, together = (np.einsum("sc,cd,sd->s", part, covariances, part) for part in parts)
+        scale = np.sqrt(together / np.where(alone > 0, alone, np.inf)) @ own
+        return np.asarray(covariances * np.multiply.outer(scale, scale))
 
     def correlation(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
         """Returns Pearson's correlation of the runs' means by both sets, or NaN; arguments as above."""
