@@ -121,15 +121,20 @@ class Benchmark(QuestionSet):
         refuse_url(folder)
         return made.save_questions(self, Path(folder))
 
-    def check(self, runs: Iterable[str | os.PathLike[str]] = ()) -> Check:
+    def check(
+        self,
+        runs: Iterable[str | os.PathLike[str]] = (),
+        *,
+        against: Benchmark | str | os.PathLike[str] | None = None,
+    ) -> Check:
         """Diagnose the reference answers, on their own and by the scores they give to runs.
 
         What `pfgen-rs build check` says, as `pfgen_rs.references.check.check`; print it. `runs`: files, run
-        folders or globs.
+        folders or globs. `against`: another set to correlate their scores with.
         """
         from pfgen_rs.references.check import check  # it needs this module
 
-        return check(self, runs)
+        return check(self, runs, against=against)
 
     def score(self, question: str | Question, answer: Answer) -> Score:
         """Score one answer to a question; `score_batch` is faster for many.
