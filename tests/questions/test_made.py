@@ -163,7 +163,7 @@ WRONG: list[tuple[Any, str]] = [
     (pl.DataFrame({"question": ["q", None], "answer": ["a", "b"]}), "row 1: expected a text"),
     ([LISTS[0], LISTS[0]], "row 1, question .*: duplicate question"),
     ([{**ROWS[0], "category": "a"}, {**ROWS[0], "category": "b"}], "two values of 'category'"),
-    ([{**ROWS[0], "question_id": 7}], "invalid id '7': expected Q followed by"),
+    ([{**ROWS[0], "question_id": 7}], "'question_id' must be text, not 7"),
     ([{**LISTS[0], "question_id": "QA"}, {**LISTS[1], "question_id": "Qa"}], "duplicate id 'Qa'"),
 ]
 

@@ -22,8 +22,13 @@ from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.io import atomic, known_files
+from pfgen_rs.io.compression import SUFFIXES
 
 _RECORD, _FILES = "installed.json", "files"
+PROVENANCE = "provenance.json"
+"""File beside the questions of a built set that records how it was built."""
+_RECORDS = (_RECORD, PROVENANCE)
+_COMPRESSED = rf"({'|'.join(map(re.escape, SUFFIXES))})\Z"
 _ATTEMPTS = 20
 # What renaming a folder gives where the other folder came or went in between.
 _RACED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
@@ -178,7 +183,6 @@ def _sync(folder: Path) -> None:
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_QUESTION = re.compile(r"Q[0-9]+\.json")
 _PFGEN_REVISION = "03db7c4310c651171627ab327a4830d75d6bb1d0"
 
 
@@ -203,7 +207,13 @@ class CatalogEntry:
 
 def count_questions(files: Mapping[str, str]) -> int:
     """How many of the stored file names are question files."""
-    return sum(1 for name in files if _QUESTION.fullmatch(name))
+    return sum(map(may_be_question, files))
+
+
+def may_be_question(name: str) -> bool:
+    """Whether a file of this name may be a question file: JSON, perhaps compressed, not hidden, no record."""
+    plain = re.sub(_COMPRESSED, "", name)
+    return plain.endswith(".json") and name[0] != "." and plain.lower() not in _RECORDS
 
 
 @cache

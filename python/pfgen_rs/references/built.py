@@ -12,14 +12,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pfgen_rs import BuildError, OutputError, _native
+from pfgen_rs import BenchmarkError, BuildError, OutputError, _native
+from pfgen_rs.install.store import PROVENANCE
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.languages import LANGUAGES, is_foreign, letters
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.about import STATED, About, Makers, indexed_makers
-from pfgen_rs.questions.question import PROVENANCE, content_bytes, lists_in_lines
+from pfgen_rs.questions.question import content_bytes, lists_in_lines, question_paths
 from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
@@ -168,7 +169,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     _refuse_unwritable(folder)
     built = built_names(folder)
     if not work.is_dir():
-        for path in sorted(folder.glob("Q*.json*")):
+        for path in _question_files(folder):
             if path.name not in built and path.with_suffix("").name not in built:
                 raise OutputError(
                     f"{folder}: contains question files not written by pfgen-rs build (such as "
@@ -180,6 +181,13 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
             f"{folder}: contains a set with other questions ({Path(others[0]).stem}, …), which building "
             "only some questions would remove: choose another folder (--out)"
         )
+
+
+def _question_files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in question_paths(folder) if path.parent == folder]
+    except BenchmarkError:
+        return []
 
 
 def _refuse_unwritable(folder: Path) -> None:
