@@ -77,7 +77,7 @@ def test_all_forms_make_the_same_benchmark(form: Callable[[], Any], made: Benchm
 
 
 def test_scores_are_those_of_the_specification(made: Benchmark, tmp_path: Path) -> None:
-    for path in sorted(made.save(tmp_path / "set").iterdir()):
+    for path in sorted(made.save(tmp_path / "set").glob("*.json")):
         content = json.loads(path.read_bytes())
         sizes = {k: content["scoring"][k] for k in ("target_length", "zero_length", "max_length")}
         plain = oracle.Question(content, oracle.Settings(**sizes))

@@ -16,6 +16,7 @@ from pfgen_rs.metrics.languages import LANGUAGES, language_of
 from pfgen_rs.metrics.units import Unit, coder
 from pfgen_rs.questions import question as files
 from pfgen_rs.questions.about import About, about_of, indexed_makers
+from pfgen_rs.questions.card import CARD, card
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 
@@ -218,4 +219,6 @@ def save_questions(bench: QuestionSet, folder: Path) -> Path:
         with staged_folder(folder, "saving") as staged:
             for name, content in contents.items():
                 (staged / name).write_bytes(content)
+            content = card(list(bench), bench.settings, bench.metadata_hash, None)
+            (staged / CARD).write_bytes(content)
     return folder
