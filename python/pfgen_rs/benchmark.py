@@ -446,7 +446,7 @@ def load_benchmark(
     `settings`: by default those that the set states in its question files or, if it states none, the
     published ones; a mapping such as `{"variant": "paper"}` chooses some and leaves the others to the set.
 
-    Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`,
+    Question files are JSON, perhaps compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`,
     `SettingsError` for settings that contradict the set's or, naming the file, `BenchmarkError`.
 
     >>> bench = load_benchmark("mini")
