@@ -28,7 +28,7 @@ from pfgen_rs.runs import in_memory, streaming
 from pfgen_rs.runs.outputs import reasoning_note, unclean_note, worthless_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
-from pfgen_rs.scoring import batch, explain
+from pfgen_rs.scoring import batch, explain, left_out
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.explain import Explanation
@@ -135,6 +135,20 @@ class Benchmark(QuestionSet):
         from pfgen_rs.references.check import check  # it needs this module
 
         return check(self, runs, against=against)
+
+    def without_models(self, models: Iterable[str]) -> Self:
+        """Return the benchmark without the reference answers that these models wrote.
+
+        For scores of a model that wrote some, which lift its own score. Scores of other models' answers stay
+        what they were in the mean (scoring 11), and the signature says what is left out. Takes about as long
+        as to build the scorers of ten such sets.
+
+        `models`: names in `models`; for a run's own model, those that
+        `pfgen_rs.questions.left_out.own_models` finds. Raises `BenchmarkError` if the set does not say who
+        wrote its reference answers, for a model that it does not name, if answers have been left out before,
+        and if a question would have none of a source left. If the models wrote none, nothing is left out.
+        """
+        return left_out.without_models(self, tuple(models))
 
     def score(self, question: str | Question, answer: Answer) -> Score:
         """Score one answer to a question; `score_batch` is faster for many.

@@ -20,7 +20,6 @@ from pfgen_rs.io.run_files import run_name
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, Settings, Summation, share_name
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
@@ -143,9 +142,7 @@ class Result(ScoredRun):
     def signature(self) -> str:
         """One line that makes the scores reproducible; includes the number of answers if some are missing."""
         counts = (len(self._counts), len(self.benchmark))
-        return signature(
-            self.benchmark.metadata_hash,
-            self.benchmark.settings,
+        return self.benchmark._signed(
             answered=counts,
             answers=None if self.planned is None else (self.height, self.planned),
             clean=self.clean,
@@ -334,6 +331,7 @@ class Result(ScoredRun):
     def _is_published_kind(self) -> bool:
         return (
             self.clean is None
+            and "without:" not in self.benchmark.signature
             and self.benchmark.settings.definition == Settings()
             and not self.is_partial
         )

@@ -21,7 +21,6 @@ from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import score_store
@@ -221,8 +220,7 @@ class _StreamedFile:
 
     def _signature(self) -> str:
         """Returns the scores' signature; whether all questions are answered is only known at the end."""
-        settings, clean = self._benchmark.settings, self._reading.clean
-        return signature(self._benchmark.metadata_hash, settings, clean=clean)
+        return self._benchmark._signed(clean=self._reading.clean)
 
     def scored(self) -> Generator[_StreamedChunk]:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
