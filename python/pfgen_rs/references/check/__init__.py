@@ -15,12 +15,11 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.io.text import shortened, visible
+from pfgen_rs.io.text import inert, shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.locate import name_of
 from pfgen_rs.references.check import answers, findings, scores
 from pfgen_rs.references.check.against import against as compare_sets, common_questions, sentences
-from pfgen_rs.report.markup import inert
 
 __all__ = ["Check", "check"]
 
