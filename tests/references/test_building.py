@@ -102,7 +102,7 @@ def test_names_of_models_are_not_repeated(prepared: BuildConfig) -> None:
     write_lines(prepared.folder / "candidates.jsonl", rows)
     build(prepared)
     text = (prepared.folder / "set" / "provenance.json").read_text(encoding="utf-8")
-    assert text.count('"organisation-') == 97
+    assert text.count('"organisation-') == 97 + len(provenance(prepared)["makers"])
     assert max(len(line) for line in text.splitlines() if line.startswith('      "models": ')) > 97
 
 
@@ -162,7 +162,7 @@ def test_idle_steps_are_told(prepared: BuildConfig, caplog: pytest.LogCaptureFix
     )
     assert provenance(prepared)["warnings"] == built.warnings
     assert [record.getMessage() for record in caplog.records] == built.warnings
-    quiet = tuple(step for step in STEPS if step != "models")
+    quiet = tuple(step for step in STEPS if step != "ranking")
     assert build(replace(prepared, out="quiet", steps=quiet)).warnings == []
 
 
@@ -329,7 +329,9 @@ def test_the_command(prepared: BuildConfig) -> None:
     path.write_text(CONFIG, encoding="utf-8")
     done = pfgen("build", path, "--format", "json", "--memory", "512MiB", "--question", "Q14")
     assert done.returncode == 0
-    assert done.stderr.count("warning") == done.stderr.count("models does not apply to 1 of 1") == 1
+    assert (
+        done.stderr.count("warning") == done.stderr.count("ranking does not apply to 1 of 1") == 1
+    )
     [row] = json.loads(done.stdout)
     assert (row["question_id"], row["candidates"], row["answers"]) == ("Q14", 600, {"A": 40})
     assert row["lengths"]["A"]["std"] > 0

@@ -19,7 +19,7 @@ IDS = ("Q03", "Q14")  # one of two sources, one of one
 STEPS = (
     "normalise",
     "rules",
-    "models",
+    "ranking",
     "duplicates",
     "singletons",
     "length",

@@ -137,8 +137,8 @@ def provenance(
     """
     names = sorted({name for each in questions for name in each.models})
     ranking: dict[str, Any] = {}
-    if scores := prepared.get("models"):
-        out = list(scores)[config.models.kept(scores) :]
+    if scores := prepared.get("ranking"):
+        out = list(scores)[config.ranking.kept(scores) :]
         ranking["model_scores"] = [scores.get(name) for name in names]
         ranking["models_left_out"] = [names.index(name) for name in out if name in names]
     return {
@@ -262,7 +262,7 @@ def finish_set(
 ) -> Built:
     """Write the set, unless too few answers are left, which raises `BuildError`.
 
-    `prepared`: the style under `normalise`, and the scores of models, if any, under `models`. Warnings are
+    `prepared`: the style under `normalise`, and the scores of models, if any, under `ranking`. Warnings are
     logged.
     """
     _refuse_fewer(config, built)

@@ -93,7 +93,7 @@ class Consensus(Step):
     no: ClassVar[str] = "there are no more answers than select.count; add candidates"
     nearly: ClassVar[str] = "consensus.share is small"
 
-    share: float = 0.5
+    share: float = 0.65
     anchor: float = 0.5
     trusted: str = ""
 

@@ -14,7 +14,7 @@ from pfgen_rs.references.built import Built, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
-from pfgen_rs.references.models import ranked
+from pfgen_rs.references.ranking import ranked
 
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
 _MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
@@ -59,9 +59,9 @@ def build_on_ray(
     pipeline.refuse_unknown(config, prepared, wanted)
     work = QuestionGroups(config, order, outlines, wanted, prepared)
     own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
-    if "models" in config.steps:
+    if "ranking" in config.steps:
         scores = _results(dataset, replace(work, scoring=True), own)
-        prepared = {**prepared, "models": ranked(scores.values())}
+        prepared = {**prepared, "ranking": ranked(scores.values())}
         work = replace(work, prepared=prepared)
     found = _results(dataset, work, own)
     nothing = pl.DataFrame(schema=dict.fromkeys(steps.COLUMNS, pl.String))

@@ -20,7 +20,7 @@ from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_f
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of, locked
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
-from pfgen_rs.references.models import FEWEST, ranked, scores_by_first_set
+from pfgen_rs.references.ranking import FEWEST, ranked, scores_by_first_set
 
 T = TypeVar("T")
 MEMORY = 4 << 30
@@ -133,13 +133,13 @@ class Build:
 
     def _all(self, work: Path, gathered: candidates.Gathered) -> list[BuiltQuestion]:
         """Take all questions through all steps, in two rounds if models are to be chosen."""
-        if "models" in self._config.steps:
-            self.prepare_models(self._each(self.scored, work, gathered))
+        if "ranking" in self._config.steps:
+            self.rank_models(self._each(self.scored, work, gathered))
         return self._each(self.stepped, work, gathered)
 
-    def prepare_models(self, scores: Iterable[Mapping[str, float]]) -> None:
+    def rank_models(self, scores: Iterable[Mapping[str, float]]) -> None:
         """Rank the models by what `scored` found for all questions, for the second round."""
-        self._prepared = {**self._prepared, "models": ranked(scores)}
+        self._prepared = {**self._prepared, "ranking": ranked(scores)}
 
     def _each(
         self, process: Callable[..., T], work: Path, gathered: candidates.Gathered
@@ -185,14 +185,14 @@ class Build:
     def scored(
         self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int = 1
     ) -> dict[str, float]:
-        """Returns the mean score of each model by what all steps but `models` and `select` leave.
+        """Returns the mean score of each model by what all steps but `ranking` and `select` leave.
 
         Empty if there are not enough models to choose from.
         """
         first, _, _ = self._through([], outline, count, key, checkpoints, workers)
         if len(first[1].models.keys() - {""}) <= FEWEST:  # nothing to choose from
             return {}
-        names = [name for name in self._config.steps if name not in ("models", "select")]
+        names = [name for name in self._config.steps if name not in ("ranking", "select")]
         first, state, _ = self._through(names, outline, count, key, checkpoints, workers)
         context = self._context(outline, "scoring models", state.pool.folder, workers)
         return scores_by_first_set(state, first[0], context)

@@ -75,7 +75,7 @@ def ranked(questions: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Models(Step):
+class Ranking(Step):
     """Keep the answers of models that score at least `least` times as high as the best model.
 
     Scores are means over all questions, by a first set made without this step (see `scores_by_first_set`).
@@ -84,7 +84,7 @@ class Models(Step):
     """
 
     breaks_ties: ClassVar[bool] = True
-    nearly: ClassVar[str] = "models.least is high, or few models have most of the candidates"
+    nearly: ClassVar[str] = "ranking.least is high, or few models have most of the candidates"
 
     least: float = 0.8
 
@@ -107,9 +107,9 @@ class Models(Step):
         scores: Mapping[str, float] = context.prepared or {}
         if not scores:
             reason = (
-                f"candidates of more than {FEWEST} models, with their names, would let it choose"
+                f"with more than {FEWEST} models, named in the candidates, it leaves out weak ones"
             )
-            idle = {"remark": ["models does not apply", reason]}
+            idle = {"remark": ["ranking does not apply", reason]}
             return state, StepReport(self.name, state.height, state.height, [], idle)
         place = {name: number for number, name in enumerate(scores)}
         least = self.kept(scores)
