@@ -162,7 +162,6 @@ _HEADINGS = {
     "note_average": "example",
     "warnings": "warnings",
 }
-_IN_JSON = ("against", "against_runs", "influence")
 
 
 @app.command("check")
@@ -221,22 +220,15 @@ def check(
 
     with terminal.building() as progress, progress_log.logged("pfgen_rs", process.warn):
         tell = partial(progress, benchmark)
-        checked = check_set(
-            benchmark,
-            run or (),
-            against=against,
-            influence=leave_out if influence else None,
-            threads=threads,
-            progress=tell,
-        )
+        how: dict[str, Any] = {"influence": leave_out if influence else None, "threads": threads}
+        checked = check_set(benchmark, run or (), against=against, progress=tell, **how)
     if out is not None:
         checked.to_dir(out)
     if output_format == "json":
         questions = checked.summary.to_dicts()
         about = {"signature": checked.signature, "findings": checked.findings}
-        found = {
-            name: checked.tables[name].to_dicts() for name in _IN_JSON if name in checked.tables
-        }
+        shown = checked.tables.keys() & {"against", "against_runs", "influence"}
+        found = {name: checked.tables[name].to_dicts() for name in sorted(shown)}
         process.emit_json({**about, "questions": questions, **found})
     else:
         terminal.show(*_check_lines(checked))

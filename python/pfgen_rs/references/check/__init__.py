@@ -18,13 +18,7 @@ from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.io.text import shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.left_out import LeaveOut
-from pfgen_rs.references.check import (
-    against as other_set,
-    answers,
-    findings,
-    influence as own,
-    scores,
-)
+from pfgen_rs.references.check import against as sets, answers, findings, influence as own, scores
 from pfgen_rs.report.markup import inert
 
 __all__ = ["Check", "check"]
@@ -112,7 +106,7 @@ def check(
     another set without runs, and `InputError` for another set without a common question.
     """
     loaded, files = resolve(benchmark, None), list(runs)
-    other = None if against is None else other_set.comparable(loaded, resolve(against, None), files)
+    other = None if against is None else sets.comparable(loaded, resolve(against, None), files)
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
     interruptibly(lambda: loaded.prepare(threads=threads))
@@ -145,7 +139,7 @@ def check(
             "left_out": left_out,
         }
         if other:
-            tables["against"], tables["against_runs"] = other_set.against(
+            tables["against"], tables["against_runs"] = sets.against(
                 loaded, other, responses, threads
             )
     if influence:
@@ -155,7 +149,7 @@ def check(
     summary = findings.summarise(loaded, tables)
     found = findings.findings(tables, summary, loaded.settings.unit)
     if other:
-        found += other_set.sentences(tables["against"], other)
+        found += sets.sentences(tables["against"], other)
     if influence:
         found += own.sentences(tables["influence"])
     return Check(loaded.signature, tables, summary, found)

@@ -81,6 +81,10 @@ class RunScores:
         """Number of sources of each question."""
         return np.bincount(self.questions)
 
+    def weights(self, questions: NDArray[Any]) -> Floats:
+        """Returns what a column counts in sums over questions that count so often."""
+        return np.asarray((questions / self.counts)[self.questions])
+
     def variances(self, runs: NDArray[Any], questions: NDArray[Any]) -> Variances | None:
         """Estimate the variances from the questions that have several sources.
 
@@ -118,16 +122,14 @@ class RunScores:
         """
         own = np.equal.outer(np.unique(self.sources), self.sources)
         asked = np.array([np.isin(self.questions, self.questions[columns]) for columns in own])
-        weights = questions[self.questions]
-        parts = own * weights, asked * weights / self.counts[self.questions]
+        parts = own * questions[self.questions], asked * self.weights(questions)
         alone, together = (np.einsum("sc,cd,sd->s", part, covariances, part) for part in parts)
         scale = np.sqrt(together / np.where(alone > 0, alone, np.inf)) @ own
         return np.asarray(covariances * np.multiply.outer(scale, scale))
 
     def correlation(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
         """Returns Pearson's correlation of the runs' means by both sets, or NaN; arguments as above."""
-        weights = (questions / self.counts)[self.questions]
-        sides = self.own @ questions, self.by_source @ weights
+        sides = self.own @ questions, self.by_source @ self.weights(questions)
         found = pearson(*(np.repeat(side, runs) for side in sides)) if questions.any() else None
         return np.nan if found is None else found
 
@@ -219,28 +221,19 @@ def against(
         np.array([n for n, _ in columns]),
         np.array([other.sources.index(s) for _, s in columns]),
     )
-    return _tables(found, runs)
-
-
-def _tables(found: RunScores, runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    weights = 1 / (found.counts[found.questions] * len(found.counts))
-    own, other = found.own.mean(axis=1), found.by_source @ weights
-    organisations = np.array([_organisation(run) for run in runs])
+    weights = found.weights(np.ones(len(answered))) / len(answered)
+    own_means, means = found.own.mean(axis=1), found.by_source @ weights
+    organisations = np.array([scores.model_of(run).partition("/")[0] for run in runs])
     rows = []
-    for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", other > GOOD)):
+    for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", means > GOOD)):
         names = organisations[chosen].tolist()
         part = replace(found, own=found.own[chosen], by_source=found.by_source[chosen])
         counts = {"which": which, "runs": len(names), "organisations": len(set(names))}
         rows.append({**counts, **part.figures(names)})
-    table = pl.DataFrame(rows, schema=_SCHEMA)
-    means = {"run": runs, "organisation": organisations, "own": own, "other": other}
+    by_run = {"run": runs, "organisation": organisations, "own": own_means, "other": means}
     rounded = pl.col(pl.Float64).round(_DIGITS).fill_nan(None)
-    return table.with_columns(rounded), pl.DataFrame(means).with_columns(rounded)
-
-
-def _organisation(run: str) -> str:
-    """Returns what is before the slash in a model's name, or else the name, without the path beside it."""
-    return run.partition(" (")[0].partition("/")[0]
+    table = pl.DataFrame(rows, schema=_SCHEMA).with_columns(rounded)
+    return table, pl.DataFrame(by_run).with_columns(rounded)
 
 
 # What is said of it.

@@ -12,6 +12,7 @@ from pfgen_rs import Benchmark, BenchmarkError
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.left_out import LeaveOut, own_models
 from pfgen_rs.references.check import answers
+from pfgen_rs.references.check.scores import model_of
 
 _SCHEMA: dict[str, Any] = {
     "models": pl.String,
@@ -57,7 +58,7 @@ def influence(
             left = benchmark.without_models(models)
         except BenchmarkError:
             continue
-        theirs = [run for run in whole if own_models(models, _model(run), leave_out)]
+        theirs = [run for run in whole if own_models(models, model_of(run), leave_out)]
         parts = [scored.filter(pl.col("maker").is_in(models)), *(runs[run,] for run in theirs)]
         for name, part in zip([None, *theirs], parts, strict=True):
             again = left.score_batch(part["question_id"], part["answer"], threads=threads)
@@ -72,11 +73,6 @@ def influence(
 def _mean(frame: pl.DataFrame) -> float:
     """Returns the mean over questions of the mean averages."""
     return math.fsum(of := answers.means(frame, ["question_id"], ["average"])["average"]) / len(of)
-
-
-def _model(run: str) -> str:
-    """Returns the model in a run's name, without the path beside it."""
-    return run.partition(" (")[0]
 
 
 def sentences(table: pl.DataFrame) -> Iterator[str]:
