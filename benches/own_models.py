@@ -2,7 +2,7 @@
 
     python benches/own_models.py [--questions 10] [--repeats 8] [--json FILE]
 
-Sets of 3, 5, 10 and 20 models, drawn at random from those of candidates (PFGEN_DATA_DIR), with 1,000 reference
+Sets of 3, 5, 10 and 20 models, drawn at random from the candidates (PFGEN_DATA_DIR), with 1,000 reference
 answers a question or as many as these models have. Each is compared with itself without one model
 (`Benchmark.without_models`), over answers that are in no set:
 
@@ -195,7 +195,7 @@ def rank(found: Mapping[str, float], model: str) -> int:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A line a size."""
-    yield "| models | others: Fluency | Truthfulness | average | own before | own after | ranks before | ranks after |"
+    yield "| models | Fluency | Truthfulness | average | own before | own after | ranks before | after |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     for size in SIZES:
         of = [row for row in rows if row["models"] == size]

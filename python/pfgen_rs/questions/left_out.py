@@ -73,8 +73,10 @@ class LeftOut:
     scales: Mapping[str, Mapping[str, tuple[float, float]]]
 
     @cached_property
-    def mark(self) -> str:
-        """What a signature says: names could break its line, so a digest stands for them."""
+    def mark(self) -> str | None:
+        """What a signature says of answers left out: a digest of the names, which could break its line."""
+        if not self.answers:
+            return None
         digest = hashlib.sha256("\n".join(self.models).encode(errors="surrogatepass")).hexdigest()
         return f"{digest[:8]}-{self.answers}"
 

@@ -135,7 +135,7 @@ class QuestionSet:
 
     def _signed(self, **about: Any) -> str:
         """Returns the signature of scores by these questions; `about`: what `signature` is told of them."""
-        without = self.left_out.mark if self.left_out and self.left_out.answers else None
+        without = None if self.left_out is None else self.left_out.mark
         return signature(self.metadata_hash, self.settings, without=without, **about)
 
     def find(self, question: str | Question) -> Question:

@@ -6,22 +6,33 @@ bytes.
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pfgen_rs import BuildError, OutputError, _native
+from pfgen_rs import BenchmarkError, BuildError, OutputError, _native
+from pfgen_rs.errors import meant
+from pfgen_rs.install.store import PROVENANCE
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.languages import LANGUAGES, is_foreign, letters
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.about import STATED, About, Makers, indexed_makers
-from pfgen_rs.questions.question import PROVENANCE, content_bytes, lists_in_lines
+from pfgen_rs.questions.card import CARD, card, may_write
+from pfgen_rs.questions.question import (
+    combined_digest,
+    content_bytes,
+    file_digest,
+    lists_in_lines,
+    question_of,
+    question_paths,
+)
 from pfgen_rs.references.candidates import LOG, Input
-from pfgen_rs.references.config import BuildConfig, Outline
+from pfgen_rs.references.config import BuildConfig, Maker, Outline
 from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
 from pfgen_rs.references.steps import StepReport
 
@@ -86,7 +97,8 @@ def write_set(
 ) -> None:
     """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
 
-    The provenance is written last: if it matches the files in the folder, the set is complete.
+    The provenance is written last: if it matches the files in the folder, the set is complete. A README.md
+    that is no card, or was changed, is kept.
     """
     contents = {
         f"{question.outline.question_id}.json": content_bytes(
@@ -94,11 +106,19 @@ def write_set(
         )
         for question in questions
     }
+    digests = (file_digest(contents[name]) for name in sorted(contents))
+    provenance = {**provenance, "metadata_hash": combined_digest(digests)}
     earlier = built_names(folder)
     for name, content in contents.items():
         write_atomic(folder / name, content)
     for name in sorted(earlier - contents.keys()):
         (folder / name).unlink(missing_ok=True)
+    if may_write(folder):
+        made = [question_of(json.loads(content)) for content in contents.values()]
+        settings = Settings(**(scoring or {}))
+        write_atomic(folder / CARD, card(made, settings, provenance["metadata_hash"], provenance))
+    else:
+        LOG.warning("%s: was not written by a build, or was changed: kept", folder / CARD)
     text = json.dumps(provenance, ensure_ascii=False, indent=2)
     write_atomic(folder / PROVENANCE, f"{lists_in_lines(text)}\n".encode())
 
@@ -124,9 +144,22 @@ def provenance(
         "warnings": warnings,
         "lengths": _lengths(config.unit, questions),
         "models": names,
+        "makers": _makers(config, questions),
         "questions": {
             each.outline.question_id: _question_provenance(each, names) for each in questions
         },
+    }
+
+
+def _makers(config: BuildConfig, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
+    """Returns what is known of each model that wrote reference answers, and how many."""
+    counts = Counter(
+        name for each in questions for own in each.makers.values() for name in own if name
+    )
+    known = {name: asdict(config.models.get(name, Maker())) for name in sorted(counts)}
+    return {
+        name: {"answers": counts[name], **{key: said for key, said in own.items() if said}}
+        for name, own in known.items()
     }
 
 
@@ -168,7 +201,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     _refuse_unwritable(folder)
     built = built_names(folder)
     if not work.is_dir():
-        for path in sorted(folder.glob("Q*.json*")):
+        for path in _question_files(folder):
             if path.name not in built and path.with_suffix("").name not in built:
                 raise OutputError(
                     f"{folder}: contains question files not written by pfgen-rs build (such as "
@@ -180,6 +213,13 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
             f"{folder}: contains a set with other questions ({Path(others[0]).stem}, …), which building "
             "only some questions would remove: choose another folder (--out)"
         )
+
+
+def _question_files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in question_paths(folder) if path.parent == folder]
+    except BenchmarkError:
+        return []
 
 
 def _refuse_unwritable(folder: Path) -> None:
@@ -221,6 +261,7 @@ def finish_set(
         funnels = "; ".join(f"{each.outline.question_id}: {each.funnel}" for each in built[:_SHOWN])
         raise BuildError(f"no question has any answers left: {funnels}")
     warnings = [*_step_warnings(config, built), *_script_warnings(config, questions)]
+    warnings += _unknown_makers(config, built)
     mean = fmean(each.mean for question in questions for each in question.lengths.values())
     target = fitting_length(mean, config.length.target)
     if target != config.length.target:
@@ -252,6 +293,16 @@ def _script_warnings(config: BuildConfig, questions: Sequence[BuiltQuestion]) ->
     return [
         f"the answers are mostly in another script ({script}) than {found.name}, which {key} = {tag!r} "
         f"expects: set language (one of {', '.join(LANGUAGES)}) to theirs"
+    ]
+
+
+def _unknown_makers(config: BuildConfig, built: Sequence[BuiltQuestion]) -> list[str]:
+    """Returns a sentence for each model of the configuration that no candidate names."""
+    known = {name for each in built for name in each.models}
+    return [
+        f"models.{name!r}: no candidate names this model{meant(name, known)}"
+        for name in config.models
+        if name not in known
     ]
 
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import BenchmarkError, ConfigError, SettingsError, meant, unreadable
 from pfgen_rs.io.source import read_toml
@@ -30,6 +30,22 @@ STEPS: dict[str, type[Step]] = {
     for each in (Normalise, Rules, Duplicates, Singletons, Length, Consensus, Select)
 }
 """All steps by name, in the order in which a build takes them."""
+
+
+Generation = str | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A model that wrote candidates: its licence, where it is from, its family, and how it was asked."""
+
+    licence: str = ""
+    source: str = ""
+    family: str = ""
+    generation: Generation = ""
+
+
+Makers = Mapping[str, Maker]
 
 
 @dataclass(frozen=True)
@@ -72,9 +88,9 @@ class BuildConfig:
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
     get numbers in order of appearance. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
     `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
-    given; the set states it, and `name`, `made_by`, `licence` and `citation`. `per_source`: apply the length
-    filter and the selection to each source separately, so that each ends with `select.count` answers;
-    otherwise there is only one source.
+    given; the set states it, and `name`, `made_by`, `licence` and `citation`. `models`: what is known of
+    models that wrote candidates, by name. `per_source`: apply the length filter and the selection to each
+    source separately, so that each ends with `select.count` answers; otherwise there is only one source.
     """
 
     candidates: Names
@@ -96,6 +112,7 @@ class BuildConfig:
     made_by: str = ""
     licence: str = ""
     citation: str = ""
+    models: Makers = field(default_factory=dict)
     fields: Fields = Fields()
     normalise: Normalise = field(default=Normalise())
     rules: Rules = field(default=Rules())
@@ -175,7 +192,7 @@ class BuildConfig:
     def provenance(self) -> dict[str, Any]:
         """Returns all settings that affect the result, including defaults but without paths."""
         settings = asdict(self)
-        for key in ("folder", "out", "candidates", "questions"):
+        for key in ("folder", "out", "candidates", "questions", "models"):
             del settings[key]
         return settings
 
@@ -270,25 +287,40 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
 
 
 def _value(kind: Any, value: object, where: str) -> Any:
-    if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
+    if kind == Makers:
+        if isinstance(value, dict):
+            return {name: _value(Maker, own, f"{where}.{name}") for name, own in value.items()}
+        wanted = "a table of tables"
+    elif isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if isinstance(value, dict):
             return _table(kind, value, where)
         wanted = "a table"
-    elif kind == Names:
-        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-            return tuple(value)
-        wanted = "a list of strings"
-    elif get_origin(kind) is Literal:
-        if value in get_args(kind):
-            return value
-        wanted = f"one of {', '.join(map(repr, get_args(kind)))}"
     else:
-        kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-        given = float(value) if float in kinds and type(value) is int else value
-        if type(given) in kinds:
-            return given
-        wanted = _WANTED[kinds[0]]
+        found, wanted = _simple(kind, value)
+        if found is not None:
+            return found
     raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
+
+
+def _simple(kind: Any, value: object) -> tuple[Any, str]:
+    """Returns the value of a kind that is no table, `None` for another one, and what was expected."""
+    if kind == Generation:
+        return value if _is_plain(value) else None, "text, or a table of texts and numbers"
+    if kind == Names:
+        is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+        return tuple(cast("Names", value)) if is_list else None, "a list of strings"
+    if get_origin(kind) is Literal:
+        known = get_args(kind)
+        return value if value in known else None, f"one of {', '.join(map(repr, known))}"
+    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+    given = float(value) if float in kinds and type(value) is int else value
+    return given if type(given) in kinds else None, _WANTED[kinds[0]]
+
+
+def _is_plain(value: object) -> bool:
+    kinds = (str, int, float, bool)
+    own = value.values() if isinstance(value, dict) else [value] * isinstance(value, str)
+    return bool(own) and all(isinstance(each, kinds) for each in own)
 
 
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}

@@ -15,11 +15,10 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.io.text import shortened, visible
+from pfgen_rs.io.text import inert, shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.left_out import LeaveOut
 from pfgen_rs.references.check import against as sets, answers, findings, influence as own, scores
-from pfgen_rs.report.markup import inert
 
 __all__ = ["Check", "check"]
 
