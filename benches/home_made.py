@@ -84,14 +84,13 @@ def main() -> None:
 
 
 def variants() -> dict[str, BuildConfig]:
-    """The settings that are compared; selection is a random choice but in one of them, which takes longer."""
+    """The settings that are compared."""
     default = BuildConfig(
         candidates=("candidates.parquet",),
         questions=str(DATA / "pfgen-bench" / "data"),
         out="set",
         per_source=False,
         allow_fewer=True,
-        select=Select(proposals=0),
     )
     without = {step: tuple(s for s in default.steps if s != step) for step in default.steps}
     paper = replace(
@@ -100,15 +99,14 @@ def variants() -> dict[str, BuildConfig]:
     paper = replace(paper, per_source=False, allow_fewer=True)
     return {
         "default": default,
-        "default, with a search": replace(default, select=Select()),
-        "paper": replace(paper, select=Select(proposals=0)),
+        "paper": paper,
         "no consensus": replace(default, steps=without["consensus"]),
         "no length": replace(default, steps=without["length"]),
         "singletons always": replace(default, singletons=Singletons(at_least=0)),
         "no normalising": replace(default, steps=without["normalise"]),
         "consensus 0.25": replace(default, consensus=Consensus(0.25)),
         "consensus 0.75": replace(default, consensus=Consensus(0.75)),
-        "300 answers": replace(default, select=Select(300, proposals=0)),
+        "300 answers": replace(default, select=Select(300)),
         "longest share 1": replace(default, length=Length(share=1.0)),
     }
 

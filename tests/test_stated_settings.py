@@ -77,7 +77,7 @@ def built(folder: Path, unit: Unit, target: int, *, configured: int | None = Non
         unit=unit,
         steps=("length", "consensus", "select"),
         length=Length(target=target if configured is None else configured, share=1.0),
-        select=Select(count=max(10, target // 3), proposals=500),
+        select=Select(count=max(10, target // 3)),
         allow_fewer=True,
         folder=folder,
     )

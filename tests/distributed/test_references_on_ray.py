@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from builds import IDS, ROWS, files, prepare
-from pfgen_rs.errors import BuildError, ConfigError, InputError, SettingsError
+from pfgen_rs.errors import BuildError, ConfigError, InputError
 from pfgen_rs.references.candidates import Input
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.on_ray import build_on_ray
@@ -87,11 +87,9 @@ def test_errors_write_nothing(prepared: BuildConfig) -> None:
         build_on_ray(dataset([*ROWS, {**ROWS[0], "answer": None}]), prepared, order="line")
     with pytest.raises(InputError, match="no column 'row': expected one of"):
         build_on_ray(dataset(ROWS), prepared, order="row")
-    with pytest.raises(SettingsError, match=r"select\.seconds: a budget in seconds"):
-        build_on_ray(dataset(ROWS), replace(prepared, select=Select(seconds=1.0)), order="line")
     with pytest.raises(ConfigError, match="unknown question 'Q99'"):
         build_on_ray(dataset(ROWS), replace(prepared, only=("Q99",)), order="line")
-    many = replace(prepared, select=Select(count=10_000, proposals=1))
+    many = replace(prepared, select=Select(count=10_000))
     with pytest.raises(BuildError, match="expected 10,000"):
         build_on_ray(dataset(ROWS), many, order="line")
     assert not prepared.path(prepared.out).exists()

@@ -15,7 +15,7 @@ from pfgen_rs import PfgenError, load_benchmark
 from pfgen_rs.cli import process
 from pfgen_rs.cli.app import app
 from pfgen_rs.metrics import expressions
-from places import DOCS
+from places import DOCS, ROOT
 
 PAGE = DOCS / "reference" / "messages.md"
 GOOD = '{"question": "Q02", "answer": "光合成です。"}\n'
@@ -113,6 +113,9 @@ CASES: dict[str, Case] = {
     "lone surrogate": scored("a.jsonl", '{"question": "Q02", "answer": "\\ud800"}\n'),
     "run 'pfgen-rs data install": run("explain", "Q02", "x", "-b", "pfgen-bench"),
     "or a name that": run("explain", "Q02", "x", "-b", "nothing-like-it"),
+    "two sets have no question": run(
+        "build", "check", "mini", "--run", "x", "--against", ROOT / "data" / "mini-en"
+    ),
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "not comparable": scored("a.jsonl", GOOD),
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),

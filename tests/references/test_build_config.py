@@ -40,13 +40,12 @@ def config_file(folder: Path, text: str) -> Path:
 
 
 def test_what_a_file_says_and_leaves_out(tmp_path: Path) -> None:
-    text = LEAST + "seed = 7\nfields.answer = 'text'\nsingletons = { n = 4 }\nselect.seconds = 2"
+    text = LEAST + "seed = 7\nfields.answer = 'text'\nsingletons = { n = 4 }\nselect.max_n = 5"
     config = read_config(config_file(tmp_path, text))
     assert (config.candidates, config.seed, config.steps) == (("a.jsonl",), 7, tuple(STEPS))
     assert (config.fields.question, config.fields.answer) == ("question", "text")
     assert (config.singletons.n, config.singletons.threshold) == (4, 1)
-    chosen = config.select
-    assert (chosen.count, chosen.seconds, chosen.proposals) == (1000, 2.0, None)
+    assert (config.select.count, config.select.max_n) == (1000, 5)
     assert config.path("a.jsonl") == tmp_path / "a.jsonl"
     assert config.path("/a.jsonl") == Path("/a.jsonl")
     assert config.with_changes(seed=3, out=None) == replace(config, seed=3)
@@ -56,7 +55,7 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
     page = DOCS / "how-to" / "building.md"
     [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     config = read_config(config_file(tmp_path, text))
-    assert replace(config, select=replace(config.select, stratify="", seconds=None)) == replace(
+    assert replace(config, select=replace(config.select, stratify="")) == replace(
         read_config(config_file(tmp_path, 'candidates = ["samples/*.jsonl.zst"]\nout = "my-set"')),
         questions="questions.toml",
         normalise=Normalise(("my-style.toml",), ("wave-dash",)),
@@ -137,8 +136,7 @@ def test_what_a_language_decides(tmp_path: Path) -> None:
         ('steps = ["select", "length"]', "select must come last"),
         ('steps = ["rules", "normalise"]', "normalise must come first"),
         ('steps = ["rules", "rules"]', "duplicate step 'rules'"),
-        ("[select]\nseconds = 1\nproposals = 2", "[select]: proposals and seconds are mutually"),
-        ("[select]\nseconds = nan", "[select]: seconds must be at least 0"),
+        ("[select]\nseconds = 1", "unknown key 'seconds'"),
         ('[select]\nstratify = "name"', "select.stratify: expected one of"),
         ("[select]\nmin_n = 3\nmax_n = 2", "[select]: max_n must be at least 3, not 2"),
         ('[duplicates]\nkeep = "some"', "duplicates.keep: expected one of"),

@@ -226,7 +226,7 @@ def test_a_disk_that_fills(prepared: BuildConfig, size: int) -> None:
 
 
 def test_too_few_are_left(prepared: BuildConfig) -> None:
-    config = replace(prepared, select=Select(count=1_000, proposals=0))
+    config = replace(prepared, select=Select(count=1_000))
     with pytest.raises(BuildError) as raised:
         build(config)
     told = str(raised.value)
@@ -623,7 +623,7 @@ def test_standard_inputs_are_told_apart(
     prepared: BuildConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of other candidates are not taken for those of what was piped in later."""
-    config = replace(prepared, candidates=("-",), select=Select(1_000, proposals=0))
+    config = replace(prepared, candidates=("-",), select=Select(1_000))
     results = []
     for rows in (ROWS, ROWS[:1_000], ROWS[:1_000]):
         content = "".join(json.dumps(row) + "\n" for row in rows).encode()
@@ -645,7 +645,6 @@ candidates = ["*.parquet"]
 out = "set"
 preset = "paper"
 steps = ["normalise", "duplicates", "singletons", "length", "select"]
-select.proposals = 30_000_000
 """
 
 

@@ -133,7 +133,6 @@ length = { count = 200, share = 1.0 }
 
 [select]
 count = 40
-proposals = 2_000
 """
 
 

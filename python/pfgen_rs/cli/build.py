@@ -162,6 +162,7 @@ _HEADINGS = {
     "note_average": "example",
     "warnings": "warnings",
 }
+_IN_JSON = ("against", "against_runs")
 
 
 @app.command("check")
@@ -179,6 +180,10 @@ def check(
             "expanded). Correlations need three runs.",
         ),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="SET", help="Another set, to correlate the scores of the runs with."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
@@ -190,25 +195,31 @@ def check(
 
     For each question, the table shows its answers' scores against the other answers (fluency, truthfulness,
     helpfulness), how well its sources agree (agreement), the score of its example answer, and warnings.
-    Warnings do not change the exit code.
+    Warnings do not change the exit code. With --against, it says how many sources of another set would rank
+    the runs as well as this set.
 
     For example:
 
     - `pfgen-rs build check my-set`
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
+
+    - `pfgen-rs build check my-set --run 'runs/*' --against pfgen-bench`
     """
     from pfgen_rs.references.check import check as check_set
 
     with terminal.building() as progress, progress_log.logged("pfgen_rs", process.warn):
         tell = partial(progress, benchmark)
-        checked = check_set(benchmark, run or (), threads=threads, progress=tell)
+        checked = check_set(benchmark, run or (), against=against, threads=threads, progress=tell)
     if out is not None:
         checked.to_dir(out)
     if output_format == "json":
         questions = checked.summary.to_dicts()
         about = {"signature": checked.signature, "findings": checked.findings}
-        process.emit_json({**about, "questions": questions})
+        found = {
+            name: checked.tables[name].to_dicts() for name in _IN_JSON if name in checked.tables
+        }
+        process.emit_json({**about, "questions": questions, **found})
     else:
         terminal.show(*_check_lines(checked))
 

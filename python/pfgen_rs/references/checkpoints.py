@@ -2,7 +2,7 @@
 
 They are named by the step and its key: a digest of everything that the result depends on. The key of a step
 is made of that of the step before it and of its own settings; the first of a question is that of its
-candidates. Equal keys mean equal results, except for a selection whose budget is in seconds.
+candidates. Equal keys mean equal results.
 
 A step's arrays are written first and its record last, each atomically: a record implies a finished step. Its
 pool, which may be that of an earlier step, is beside it.

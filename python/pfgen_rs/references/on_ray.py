@@ -40,8 +40,8 @@ def build_on_ray(
 
     With `skip_bad_lines`, rows without an answer or with an unknown question are left out.
 
-    Raises `SettingsError` for a selection by `seconds` and for the unit `token`, `InputError` for missing
-    columns and unusable rows, and the errors of `build`.
+    Raises `SettingsError` for the unit `token`, `InputError` for missing columns and unusable rows, and the
+    errors of `build`.
     """
     extras.needed("ray.data", "ray")
     _refuse(config)
@@ -76,11 +76,6 @@ def build_on_ray(
 
 
 def _refuse(config: BuildConfig) -> None:
-    if "select" in config.steps and config.select.seconds is not None:
-        raise SettingsError(
-            "select.seconds: a budget in seconds gives different answers on different machines: "
-            "set select.proposals"
-        )
     if config.unit == "token":
         raise SettingsError("unit 'token': build on one machine, or use another unit")
 

@@ -59,8 +59,7 @@ def build(
 
     `outlines` replaces the configuration's `questions`. `memory`: bytes to use, which determine how many
     questions are processed at a time and how often candidates are read. Neither `memory` nor `threads`
-    affects the result: the same candidates and configuration give the same bytes, unless the selection's
-    budget is in seconds.
+    affects the result: the same candidates and configuration give the same bytes.
 
     Finished steps are kept in a hidden folder beside that of the set until a build succeeds. Later builds
     reuse those with the same candidates and settings, up to and including the step. Steps of builds with

@@ -60,14 +60,7 @@ pub enum Error {
         /// Its row.
         row: usize,
     },
-    /// A text with more n-grams than an overlap can count.
-    TextTooRich {
-        /// Its row.
-        row: usize,
-        /// Its distinct n-grams.
-        ngrams: u64,
-    },
-    /// A pool whose error cannot be computed exactly with 128 bits.
+    /// A pool whose weights add up to more than can be counted.
     PoolTooLarge,
     /// A file of stored scorers that cannot be used.
     DamagedStore {
@@ -140,16 +133,9 @@ impl fmt::Display for Error {
             Self::ZeroWeight { row } => {
                 write!(f, "row {row} has weight 0: weights must be at least 1; leave out rows that do not count")
             }
-            Self::TextTooRich { row, ngrams } => write!(
-                f,
-                "row {row} has {ngrams} different n-grams, more than the limit of 65,535: \
-                 leave out such long answers, or lower max_n"
-            ),
-            Self::PoolTooLarge => write!(
-                f,
-                "the answers, their weights and the number to choose are together too large to compare choices exactly: \
-                 divide the weights by a common factor, or choose from fewer answers"
-            ),
+            Self::PoolTooLarge => {
+                write!(f, "the weights are too large: together more than 2,147,483,647; divide them by a common factor")
+            }
             Self::DamagedStore { reason } => write!(f, "the stored index cannot be used: {reason}"),
             Self::UnreadableStore { reason } => write!(f, "the stored index cannot be read: {reason}"),
             Self::InvalidRule { rule, reason } => write!(f, "rule {rule:?}: {reason}"),

@@ -26,7 +26,6 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         | Error::EmptyPool
         | Error::UnequalLengths { .. }
         | Error::ZeroWeight { .. }
-        | Error::TextTooRich { .. }
         | Error::PoolTooLarge
         | Error::TooManyAnswers { .. }
         | Error::ChangedAnswers { .. }

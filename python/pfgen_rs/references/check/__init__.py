@@ -17,7 +17,9 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.io.text import inert, shortened, visible
 from pfgen_rs.lazy import pl
+from pfgen_rs.questions.locate import name_of
 from pfgen_rs.references.check import answers, findings, scores
+from pfgen_rs.references.check.against import against as compare_sets, common_questions, sentences
 
 __all__ = ["Check", "check"]
 
@@ -27,6 +29,7 @@ _SHOWN = {
     "sources_overall": "Sources compared: mean scores of one source against another",
     "runs": "Runs",
     "source_runs": "Runs scored with a single source: correlations",
+    "against": "Against another set",
     "near_duplicate_pairs": "Near-duplicates",
     "contamination_examples": "Answers of runs found in the set",
 }
@@ -39,8 +42,9 @@ class Check:
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
     `near_duplicate_pairs`, `lengths`, `scripts`, `reference_spread`, `coverage`, `rules`, `sources`,
     `sources_overall` and, if there are runs, `runs`, `left_out` (answers to questions that the set does not
-    have, by run), `source_runs`, `contamination`, `contamination_examples`. `summary` has one row per
-    question; `findings` are sentences about the whole set.
+    have, by run), `source_runs`, `contamination`, `contamination_examples` and, if there is another set,
+    `against` and `against_runs`. `summary` has one row per question; `findings` are sentences about the whole
+    set.
     """
 
     signature: str
@@ -78,6 +82,7 @@ def check(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     runs: Iterable[str | os.PathLike[str]] = (),
     *,
+    against: Benchmark | str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: answers.CheckProgress | None = None,
     **reading: Any,
@@ -86,16 +91,25 @@ def check(
 
     `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
     `pfgen-rs score`; their responses are held in memory, and those to other questions are left out.
+    `against`: another set, of the same questions or some of them, to correlate the runs' scores with.
 
     `progress` is called with the current activity, the number of parts done and their total. `reading`: how
     runs are read, as options of `score_file`, if not as usual.
 
     Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
-    depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for tokens.
+    depend on `threads`. Raises the same errors as loading and scoring, `SettingsError` for tokens and for
+    another set without runs, and `InputError` for another set without a common question.
     """
-    loaded = resolve(benchmark, None)
-    if loaded.settings.unit == "token":
+    loaded, files = resolve(benchmark, None), list(runs)
+    other = None if against is None else resolve(against, None)
+    if "token" in {each.settings.unit for each in (loaded, other) if each}:
         raise SettingsError("cannot check a set of tokens: it contains no text")
+    if other:
+        common_questions(loaded, other)
+        if not files:
+            raise SettingsError(
+                "sets are compared by the scores they give to runs: name runs (--run)"
+            )
     interruptibly(lambda: loaded.prepare(threads=threads))
     own = scores.self_scores(loaded, threads=threads, progress=progress)
     copies, pairs = answers.near_duplicates(loaded, progress=progress)
@@ -112,7 +126,6 @@ def check(
         "sources": compared,
         "sources_overall": scores.sources_overall(compared),
     }
-    files = list(runs)
     if files:
         responses, left_out = scores.scored_runs(
             loaded, files, threads=threads, progress=progress, **reading
@@ -125,9 +138,17 @@ def check(
             "contamination_examples": examples,
             "left_out": left_out,
         }
+        if other:
+            tables["against"], tables["against_runs"] = compare_sets(
+                loaded, other, responses, threads
+            )
     summary = findings.summarise(loaded, tables)
-    sentences = findings.findings(tables, summary, loaded.settings.unit)
-    return Check(loaded.signature, tables, summary, sentences)
+    found = findings.findings(tables, summary, loaded.settings.unit)
+    if other:
+        found += sentences(
+            tables["against"], name_of(other.folder) if other.folder else "the other set"
+        )
+    return Check(loaded.signature, tables, summary, found)
 
 
 # The page.

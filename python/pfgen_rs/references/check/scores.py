@@ -191,6 +191,22 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     `pearson` and `spearman` of the runs' means of Fluency and Truthfulness (null for fewer than three runs).
     `responses` as returned by `scored_runs`.
     """
+    values = by_source(benchmark, responses)
+    rows = []
+    for pair in combinations(values, 2):
+        common = sorted(values[pair[0]].keys() & values[pair[1]].keys())
+        one, two = (_by_run(values[name], common) for name in pair)
+        questions = len({question for _, question in common})
+        rows.append((*pair, questions, len(one), pearson(one, two), spearman(one, two)))
+    return answers.table(
+        rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
+    )
+
+
+def by_source(
+    benchmark: Benchmark, responses: pl.DataFrame
+) -> dict[str | None, dict[tuple[str, str], float]]:
+    """Returns means of Fluency and Truthfulness by run and question: of each source, and of all (`None`)."""
     names = benchmark.sources
     averages = answers.means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     values: dict[str | None, dict[tuple[str, str], float]] = {each: {} for each in (*names, None)}
@@ -201,15 +217,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
         for source in own:
             both = [row[share_name(metric, source)] for metric in BY_SOURCE]
             values[source][place] = sum(both) / 2 * len(own)
-    rows = []
-    for pair in combinations(values, 2):
-        common = sorted(values[pair[0]].keys() & values[pair[1]].keys())
-        one, two = (_by_run(values[name], common) for name in pair)
-        questions = len({question for _, question in common})
-        rows.append((*pair, questions, len(one), pearson(one, two), spearman(one, two)))
-    return answers.table(
-        rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
-    )
+    return values
 
 
 def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:

@@ -1,140 +1,130 @@
 //! N-grams that occur in the same texts of a pool, grouped.
 //!
-//! For what a choice of texts contains, n-grams with the same set of texts are one: a *class*. An n-gram of one text
-//! only needs no class, its number per text is enough. Classes are found in the suffix array with its LCP values: each
-//! maximal range of suffixes that share a prefix stands for the n-grams longer than the enclosing range's prefix, and the texts
-//! of the range are theirs (Abouelhoda, Kurtz and Ohlebusch, "Replacing Suffix Trees with Enhanced Suffix Arrays",
-//! 2004).
+//! For what a choice of texts contains, n-grams with the same texts are one: a *class*. They are found in the suffix
+//! array with its LCP values: each maximal range of suffixes that share a prefix stands for the n-grams longer than the
+//! enclosing range's prefix, and the texts of the range are theirs (Abouelhoda, Kurtz and Ohlebusch, "Replacing Suffix
+//! Trees with Enhanced Suffix Arrays", 2004).
 
-use super::random::Random;
 use crate::error::Result;
 use crate::index::corpus::{Corpus, Markers, SourceText};
 use crate::index::suffix_array;
 use rustc_hash::FxHashMap;
 use std::ops::{Range, RangeInclusive};
 
-/// Any number will do: it only spreads the keys of texts.
-const KEYS: u64 = 0x0070_6667_656e;
-
 /// The n-grams of a pool of texts, in classes.
 ///
-/// Memory: 4 bytes for each class of each text, beside 14 a character while building.
+/// Memory: 8 bytes for each class of each text, beside 14 a character while building.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    /// Distinct n-grams of the pool.
-    pub(crate) ngrams: u64,
-    /// N-grams of each class, those of most texts first.
+    /// N-grams of each class.
     pub(crate) weights: Vec<u32>,
-    /// Distinct n-grams that occur in one text only, for each text.
-    pub(crate) alone: Vec<u32>,
-    /// First class of each text, and the number of all.
+    of_class: Lists,
+    of_text: Lists,
+}
+
+/// Lists of numbers, one after the other.
+#[derive(Debug)]
+struct Lists {
+    /// The first item of each list, and the number of all.
     starts: Vec<usize>,
-    of_texts: Vec<u32>,
-    /// Texts of each class.
-    sizes: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    fn of(&self, list: usize) -> &[u32] {
+        &self.items[self.starts[list]..self.starts[list + 1]]
+    }
+
+    /// Lists of those of these lists that contain each of the numbers below `count`.
+    fn inverted(&self, count: usize) -> Self {
+        let mut starts = vec![0; count + 1];
+        for &item in &self.items {
+            starts[item as usize + 1] += 1;
+        }
+        for item in 0..count {
+            starts[item + 1] += starts[item];
+        }
+        let (mut next, mut items) = (starts.clone(), vec![0; self.items.len()]);
+        for list in 0..self.starts.len() - 1 {
+            for &item in self.of(list) {
+                items[next[item as usize]] = list as u32;
+                next[item as usize] += 1;
+            }
+        }
+        Self { starts, items }
+    }
 }
 
 impl Classes {
     /// Finds the classes of n-grams of `lengths` characters. `O(N × longest)` for `N` characters.
     ///
-    /// Sets of texts are known by the sum of their texts' keys, 128 pseudo-random bits each, and by their size: two of
-    /// a million sets share both with a probability below 10^-26.
-    pub(crate) fn find(texts: &[&str], lengths: &RangeInclusive<u16>) -> Result<Self> {
+    /// Sets of texts are known by their size and the sum of their texts' `digests`, of which two sets of different texts
+    /// share both with a probability below 10^-26.
+    pub(crate) fn find(texts: &[&str], digests: &[u128], lengths: &RangeInclusive<u16>) -> Result<Self> {
         let mut corpus = Corpus::new(&[SourceText { name: "", answers: texts.to_vec() }], Markers::None)?;
         let suffixes = suffix_array::suffix_array(&mut corpus.text)?;
         let shared = suffix_array::bounded_lcp_array(&corpus.text, &suffixes, usize::from(*lengths.end()));
-        let text_of_rank = {
-            let text_of = corpus.answer_of_positions();
-            suffixes.iter().map(|&position| text_of[position as usize]).collect()
+        let text_of = corpus.answer_of_positions();
+        let mut finder = Finder {
+            lengths: lengths.clone(),
+            text_of_rank: suffixes.iter().map(|&position| text_of[position as usize]).collect(),
+            digests,
+            open: Vec::new(),
+            seen_by: vec![0; texts.len()],
+            ranges: 0,
+            known: FxHashMap::default(),
+            weights: Vec::new(),
+            of_class: Lists { starts: vec![0], items: Vec::new() },
         };
-        let mut finder = Finder::new(texts.len(), lengths, text_of_rank);
         for (rank, &position) in suffixes.iter().enumerate() {
-            let rest = corpus.answer_starts[finder.text_of_rank[rank] as usize + 1] - 1 - position;
+            let rest = corpus.answer_starts[text_of[position as usize] as usize + 1] - 1 - position;
             finder.add_suffix(rank, rest, &shared);
         }
-        Ok(finder.classes())
+        let of_text = finder.of_class.inverted(texts.len());
+        // Ascending texts, which are close to each other in memory.
+        let of_class = of_text.inverted(finder.weights.len());
+        Ok(Self { weights: finder.weights, of_class, of_text })
     }
 
-    pub(crate) fn texts(&self) -> usize {
-        self.alone.len()
-    }
-
-    /// Number of classes.
-    pub(crate) fn len(&self) -> usize {
-        self.weights.len()
-    }
-
-    /// Classes of text `text`, ascending.
+    /// Classes of text `text`.
     pub(crate) fn of(&self, text: usize) -> &[u32] {
-        &self.of_texts[self.starts[text]..self.starts[text + 1]]
+        self.of_text.of(text)
     }
 
-    /// Number of texts of class `class`.
-    pub(crate) fn size(&self, class: usize) -> usize {
-        self.sizes[class] as usize
-    }
-
-    /// Distinct n-grams of text `text`.
-    pub(crate) fn ngrams_of(&self, text: usize) -> u64 {
-        let shared: u64 = self.of(text).iter().map(|&class| u64::from(self.weights[class as usize])).sum();
-        shared + u64::from(self.alone[text])
+    /// Texts of class `class`.
+    pub(crate) fn texts(&self, class: usize) -> &[u32] {
+        self.of_class.of(class)
     }
 }
 
-struct Finder {
+struct Finder<'a> {
     lengths: RangeInclusive<u16>,
     text_of_rank: Vec<u32>,
-    keys: Vec<u128>,
+    digests: &'a [u128],
     /// Open ranges: symbols shared, and first rank.
     open: Vec<(u16, usize)>,
     /// Which range last counted a text.
-    counted_by: Vec<u32>,
+    seen_by: Vec<u32>,
     ranges: u32,
-    /// Texts of the range at hand.
-    found: Vec<u32>,
-    ngrams: u64,
-    alone: Vec<u32>,
-    known: FxHashMap<(u128, u32), u32>,
+    /// Class by the sum of its texts' digests and their number.
+    known: FxHashMap<(u128, usize), u32>,
     weights: Vec<u32>,
-    /// First text of each class, and the number of all.
-    starts: Vec<usize>,
-    texts: Vec<u32>,
+    of_class: Lists,
 }
 
-impl Finder {
-    fn new(texts: usize, lengths: &RangeInclusive<u16>, text_of_rank: Vec<u32>) -> Self {
-        let mut random = Random::new(KEYS, 0);
-        Self {
-            lengths: lengths.clone(),
-            text_of_rank,
-            keys: (0..texts).map(|_| u128::from(random.next()) << 64 | u128::from(random.next())).collect(),
-            open: Vec::new(),
-            counted_by: vec![0; texts],
-            ranges: 0,
-            found: Vec::new(),
-            ngrams: 0,
-            alone: vec![0; texts],
-            known: FxHashMap::default(),
-            weights: Vec::new(),
-            starts: vec![0],
-            texts: Vec::new(),
-        }
-    }
-
+impl Finder<'_> {
     /// Adds the n-grams of the suffix of `rank` that no other suffix has, and the ranges that end with it.
     fn add_suffix(&mut self, rank: usize, rest: u32, shared: &[u16]) {
         let next = shared.get(rank + 1).copied().unwrap_or(0);
         let longest = rest.min(u32::from(*self.lengths.end())) as u16;
-        let own = self.lengths_between(shared[rank].max(next), longest);
-        self.alone[self.text_of_rank[rank] as usize] += own;
-        self.ngrams += u64::from(own);
+        self.add_range(rank..rank + 1, shared[rank].max(next), longest);
         let mut first = rank;
         while let Some(&(depth, start)) = self.open.last()
             && depth > next
         {
             self.open.pop();
             let above = self.open.last().map_or(0, |&(above, _)| above).max(next);
-            self.add_range(start..rank + 1, self.lengths_between(above, depth));
+            self.add_range(start..rank + 1, above, depth);
             first = start;
         }
         if next > self.open.last().map_or(0, |&(depth, _)| depth) {
@@ -142,83 +132,38 @@ impl Finder {
         }
     }
 
-    /// How many of the lengths asked for are above `above` and up to `longest`.
-    fn lengths_between(&self, above: u16, longest: u16) -> u32 {
-        let below = above.max(*self.lengths.start() - 1);
-        u32::from(longest.saturating_sub(below))
-    }
-
-    /// Adds `ngrams` n-grams whose places are the suffixes of `ranks`.
-    fn add_range(&mut self, ranks: Range<usize>, ngrams: u32) {
+    /// Adds the n-grams longer than `above` and up to `longest` whose places are the suffixes of `ranks`.
+    fn add_range(&mut self, ranks: Range<usize>, above: u16, longest: u16) {
+        let ngrams = longest.saturating_sub(above.max(*self.lengths.start() - 1));
         if ngrams == 0 {
             return;
         }
-        self.ngrams += u64::from(ngrams);
-        let key = self.find_texts(ranks);
-        if let [text] = self.found[..] {
-            self.alone[text as usize] += ngrams;
-            return;
-        }
-        let class = *self.known.entry((key, self.found.len() as u32)).or_insert(self.weights.len() as u32);
-        if class as usize == self.weights.len() {
-            self.weights.push(0);
-            self.texts.extend_from_slice(&self.found);
-            self.starts.push(self.texts.len());
-        }
-        self.weights[class as usize] += ngrams;
-    }
-
-    /// Collects the distinct texts of `ranks` in `found` and returns the sum of their keys.
-    fn find_texts(&mut self, ranks: Range<usize>) -> u128 {
-        self.found.clear();
+        let (texts, mut digest) = (&mut self.of_class.items, 0u128);
+        let before = texts.len();
         self.ranges += 1;
-        let mut key = 0u128;
         for &text in &self.text_of_rank[ranks] {
-            let last = &mut self.counted_by[text as usize];
-            if *last != self.ranges {
-                *last = self.ranges;
-                key = key.wrapping_add(self.keys[text as usize]);
-                self.found.push(text);
+            let seen_by = &mut self.seen_by[text as usize];
+            if *seen_by != self.ranges {
+                *seen_by = self.ranges;
+                digest = digest.wrapping_add(self.digests[text as usize]);
+                texts.push(text);
             }
         }
-        key
-    }
-
-    /// Numbers the classes by descending size, and turns "texts of a class" into "classes of a text".
-    fn classes(self) -> Classes {
-        let size = |class: u32| (self.starts[class as usize + 1] - self.starts[class as usize]) as u32;
-        let mut order: Vec<u32> = (0..self.weights.len() as u32).collect();
-        order.sort_by_key(|&class| std::cmp::Reverse(size(class)));
-        let texts_of = |class: u32| &self.texts[self.starts[class as usize]..self.starts[class as usize + 1]];
-        let mut starts = vec![0; self.alone.len() + 1];
-        for &text in &self.texts {
-            starts[text as usize + 1] += 1;
+        let class = *self.known.entry((digest, texts.len() - before)).or_insert(self.weights.len() as u32) as usize;
+        if class == self.weights.len() {
+            self.weights.push(0);
+            self.of_class.starts.push(texts.len());
+        } else {
+            texts.truncate(before);
         }
-        for text in 0..self.alone.len() {
-            starts[text + 1] += starts[text];
-        }
-        let (mut next, mut of_texts) = (starts.clone(), vec![0; self.texts.len()]);
-        for (number, &class) in order.iter().enumerate() {
-            for &text in texts_of(class) {
-                of_texts[next[text as usize]] = number as u32;
-                next[text as usize] += 1;
-            }
-        }
-        Classes {
-            ngrams: self.ngrams,
-            weights: order.iter().map(|&class| self.weights[class as usize]).collect(),
-            sizes: order.iter().map(|&class| size(class)).collect(),
-            alone: self.alone,
-            starts,
-            of_texts,
-        }
+        self.weights[class] += u32::from(ngrams);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::references::naive;
+    use crate::references::{digests::digest, naive};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,19 +175,17 @@ mod tests {
             more in 0u16..10,
         ) {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let found = Classes::find(&texts, &(min_n..=min_n + more)).unwrap();
-            let (classes, alone) = naive::classes(&texts, min_n.into(), (min_n + more).into());
-            let sets = (0..found.len()).map(|class| {
-                let within = |text: &usize| found.of(*text).contains(&(class as u32));
-                let set: BTreeSet<usize> = (0..texts.len()).filter(within).collect();
-                (set, found.weights[class])
-            });
-            prop_assert_eq!(sets.collect::<BTreeMap<_, _>>(), classes.clone());
-            prop_assert_eq!(found.len(), classes.len());
-            prop_assert_eq!(found.ngrams, u64::from(classes.values().sum::<u32>() + alone.iter().sum::<u32>()));
-            prop_assert_eq!(&found.alone, &alone);
-            prop_assert!((0..texts.len()).all(|text| found.of(text).is_sorted()));
-            prop_assert!((1..found.len()).all(|class| found.size(class - 1) >= found.size(class)));
+            let digests: Vec<u128> = texts.iter().map(|text| digest(text, 0)).collect();
+            let found = Classes::find(&texts, &digests, &(min_n..=min_n + more)).unwrap();
+            let expected = naive::classes(&texts, min_n.into(), (min_n + more).into());
+            let set = |class: usize| found.texts(class).iter().map(|&text| text as usize).collect::<BTreeSet<_>>();
+            let sets = (0..found.weights.len()).map(|class| (set(class), found.weights[class]));
+            prop_assert_eq!(sets.collect::<BTreeMap<_, _>>(), expected.clone());
+            prop_assert_eq!(found.weights.len(), expected.len());
+            for text in 0..texts.len() {
+                let own = (0..found.weights.len()).filter(|&class| set(class).contains(&text));
+                prop_assert_eq!(found.of(text), own.map(|class| class as u32).collect::<Vec<_>>());
+            }
         }
     }
 }

@@ -7,7 +7,12 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 ///
 /// A digest depends on the text and the seed alone. Runs on the threads of the current rayon pool.
 pub fn text_digests(texts: &[&str], seed: u64) -> Vec<[u64; 2]> {
-    texts.par_iter().with_min_len(1 << 8).map(|text| halves(xxh3_128_with_seed(text.as_bytes(), seed))).collect()
+    texts.par_iter().with_min_len(1 << 8).map(|text| halves(digest(text, seed))).collect()
+}
+
+/// The digest of a single text.
+pub(crate) fn digest(text: &str, seed: u64) -> u128 {
+    xxh3_128_with_seed(text.as_bytes(), seed)
 }
 
 fn halves(digest: u128) -> [u64; 2] {

@@ -1,46 +1,40 @@
 //! The error of a choice in the obvious way: the oracle of the tests.
 
-use super::search::{Candidates, Ratio};
+use super::Candidates;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Ngrams = BTreeSet<Vec<char>>;
 
 /// The error of choosing `rows`, over n-grams of `min_n` to `max_n` characters, from dictionaries.
-pub fn error(candidates: &Candidates<'_>, rows: &[u32], min_n: usize, max_n: usize) -> Ratio {
+pub fn error(candidates: &Candidates<'_>, rows: &[u32], min_n: usize, max_n: usize) -> f64 {
     let sets: Vec<Ngrams> = candidates.texts.iter().map(|text| ngrams(text, min_n, max_n)).collect();
-    let weight = |row: usize| candidates.weights.map_or(1, |weights| i128::from(weights[row]));
-    let mut frequencies: BTreeMap<&Vec<char>, (i128, i128)> = BTreeMap::new();
+    let weight = |row: usize| candidates.weights.map_or(1.0, |weights| weights[row] as f64);
+    let mut shares: BTreeMap<&Vec<char>, (f64, f64)> = BTreeMap::new();
+    let pool: f64 = (0..sets.len()).map(weight).sum();
     for (row, set) in sets.iter().enumerate() {
         for ngram in set {
-            let frequency = frequencies.entry(ngram).or_default();
-            frequency.0 += i128::from(rows.contains(&(row as u32)));
-            frequency.1 += weight(row);
+            let share = shares.entry(ngram).or_default();
+            share.0 += if rows.contains(&(row as u32)) { 1.0 / rows.len() as f64 } else { 0.0 };
+            share.1 += weight(row) / pool;
         }
     }
-    let (chosen, pool) = (rows.len() as i128, (0..sets.len()).map(weight).sum::<i128>());
-    let square = |&(count, mass): &(i128, i128)| (pool * count - chosen * mass).pow(2) as u128;
-    Ratio {
-        numerator: frequencies.values().map(square).sum(),
-        denominator: frequencies.len() as u128 * ((chosen * pool) as u128).pow(2),
-    }
+    let squares: f64 = shares.values().map(|(chosen, pool)| (chosen - pool).powi(2)).sum();
+    squares / shares.len().max(1) as f64
 }
 
-/// How many n-grams of the texts stand in each set of two texts or more, and in each text only.
-pub fn classes(texts: &[&str], min_n: usize, max_n: usize) -> (BTreeMap<BTreeSet<usize>, u32>, Vec<u32>) {
+/// How many n-grams there are of each set of texts.
+pub fn classes(texts: &[&str], min_n: usize, max_n: usize) -> BTreeMap<BTreeSet<usize>, u32> {
     let mut texts_of: BTreeMap<Vec<char>, BTreeSet<usize>> = BTreeMap::new();
     for (number, text) in texts.iter().enumerate() {
         for ngram in ngrams(text, min_n, max_n) {
             texts_of.entry(ngram).or_default().insert(number);
         }
     }
-    let (mut classes, mut alone) = (BTreeMap::new(), vec![0; texts.len()]);
+    let mut classes = BTreeMap::new();
     for set in texts_of.into_values() {
-        match set.first() {
-            Some(&text) if set.len() == 1 => alone[text] += 1,
-            _ => *classes.entry(set).or_default() += 1,
-        }
+        *classes.entry(set).or_default() += 1;
     }
-    (classes, alone)
+    classes
 }
 
 fn ngrams(text: &str, min_n: usize, max_n: usize) -> Ngrams {
