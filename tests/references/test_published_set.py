@@ -234,7 +234,7 @@ def test_a_provenance_of_other_files_is_not_published(copied: Path, tmp_path: Pa
     with pytest.raises(BenchmarkError, match="is not that of the question files beside it"):
         publishing.publish(copied, tmp_path / "a.tar.xz")
     (copied / "provenance.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(BenchmarkError, match="is not the provenance of a set"):
+    with pytest.raises(BenchmarkError, match="is not that of the question"):
         publishing.publish(copied, tmp_path / "a.tar.xz")
     (copied / "provenance.json").unlink()
     done = publishing.publish(copied, tmp_path / "a.tar.xz")
