@@ -150,7 +150,7 @@ def check(
     if other:
         found += sets.sentences(tables["against"], other)
     if influence:
-        found += own.sentences(tables["influence"])
+        found += own.sentences(tables["influence"], loaded)
     return Check(loaded.signature, tables, summary, found)
 
 

@@ -242,7 +242,7 @@ def against(
 def sentences(table: pl.DataFrame, other: Benchmark) -> Iterator[str]:
     """Yield what the first table says."""
     name = name_of(other.folder) if other.folder else "the other set"
-    for row in table.to_dicts():
+    for row in table.unique("runs", maintain_order=True).to_dicts():  # perhaps all are above it
         runs = counted(row["runs"], "run") + f" {row['which']}" * (row["which"] != "all")
         if row["pearson"] is not None:
             yield (

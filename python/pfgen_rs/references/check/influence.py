@@ -76,13 +76,14 @@ def _mean(frame: pl.DataFrame) -> float:
     return math.fsum(of := answers.means(frame, ["question_id"], ["average"])["average"]) / len(of)
 
 
-def sentences(table: pl.DataFrame) -> Iterator[str]:
+def sentences(table: pl.DataFrame, benchmark: Benchmark) -> Iterator[str]:
     """Yield what the table says."""
     if table.is_empty():
-        yield (
-            "how much models lift their own scores is unknown: the set does not say who wrote its answers, "
-            "or each source is one model"
+        nobody = "the set does not say who wrote its answers"
+        reason = (
+            "without any of them, a source would have no answers" if benchmark.models else nobody
         )
+        yield f"how much models lift their own scores is unknown: {reason}"
     lifted = table.with_columns(lift=pl.col("score") - pl.col("score_without"))
     for (is_run,), rows in lifted.group_by(pl.col("run").is_not_null(), maintain_order=True):
         mean, most = (
