@@ -14,6 +14,7 @@ OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
 reference answers to a question by one source."""
 SEEDS = 1 << 64
+_FEW = 8
 
 Limit = Literal["all", "count", "share", "deviation", "at_least"]
 """What decided how many answers are kept."""
@@ -195,7 +196,10 @@ class Length(steps.Step):
 
         kept, details = steps.by_source(state, keep)
         reason = f"a length further from {self.target} than that of the kept answers of its source"
-        return context.narrowed(self.name, state, kept, reason, sources=details)
+        after, report = context.narrowed(self.name, state, kept, reason, sources=details)
+        if after.height * _FEW < len(after.kept):  # later steps need not read all the others
+            after = after.rewritten(context.folder)
+        return after, report
 
 
 def check_share(share: float) -> None:

@@ -22,7 +22,9 @@ from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
 
 MEMORY = 4 << 30
+_OWN = 256 << 20  # bytes of Python, of libraries, and of what is being read
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
+_ANSWER = 20 << 10  # the same, for each answer that the length filter leaves
 _TICK = 0.1  # seconds between checks for Ctrl-C
 
 
@@ -57,8 +59,9 @@ def build(
 ) -> Built:
     """Build the set described by `config`, and write it to the configured folder.
 
-    `outlines` replaces the configuration's `questions`. `memory`: bytes to use, which determine how many
-    questions are processed at a time and how often candidates are read. Neither `memory` nor `threads`
+    `outlines` replaces the configuration's `questions`. `memory`: bytes that the
+    process may use (a gigabyte or more is kept to within 15 %), which determine how many questions are
+    processed at a time and how often candidates are read. Neither `memory` nor `threads`
     affects the result: the same candidates and configuration give the same bytes.
 
     Finished steps are kept in a hidden folder beside that of the set until a build succeeds. Later builds
@@ -100,7 +103,8 @@ class Build:
         progress: candidates.BuildProgress | None = None,
     ) -> None:
         self._config, self._prepared = config, prepared
-        self._memory, self._threads, self._progress = memory, threads, progress
+        self._memory = max(memory - _OWN, memory // 4)
+        self._threads, self._progress = threads, progress
         self._stopped = threading.Event()
 
     def run(
@@ -136,7 +140,9 @@ class Build:
 
     def _all(self, work: Path, gathered: candidates.Gathered) -> list[BuiltQuestion]:
         """Process all questions, several at a time if memory allows; raises the first error."""
-        workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
+        largest = max(count for _, count in gathered.questions)
+        least = max(_LEAST, _ANSWER * min(largest, self._config.length.count))
+        workers = max(1, min(self._threads, len(gathered.questions), self._memory // least))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
                 pool.submit(
@@ -223,7 +229,7 @@ def refuse_unknown_rules(
 
 
 def _by_source(state: steps.State, column: str) -> dict[str, list[str]]:
-    """Returns a column of the remaining rows by source, in the order of the candidates."""
+    """Returns a column of the remaining rows by source, in the order of the pool."""
     values: dict[str, list[str]] = {}
     for frame in state.frames("source", column):
         for (source,), rows in frame.group_by("source", maintain_order=True):
