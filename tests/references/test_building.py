@@ -430,7 +430,7 @@ def test_the_order_of_candidates_does_not_matter(
 ) -> None:
     names = ("question", "answer", "source", "model")
     results = []
-    stratify = data.draw(st.sampled_from(["", "model"]))
+    stratify: Any = data.draw(st.sampled_from(["", "model"]))
     with tempfile.TemporaryDirectory() as folder:
         for out in ("a", "b"):
             order = data.draw(st.permutations(rows))

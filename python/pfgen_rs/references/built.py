@@ -275,6 +275,10 @@ def _step_warnings(config: BuildConfig, built: Sequence[BuiltQuestion]) -> list[
     for question in built:
         for report in question.reports:
             step, removed = config.step(report.step), report.before - report.after
+            if "remark" in report.details:
+                said = tuple(report.details["remark"])
+                concerned.setdefault(said, []).append(question.outline.question_id)
+                continue
             if report.before and not step.expected(report):
                 if not removed and step.no:
                     said = (f"{step.name} removes no answers", step.no)
