@@ -21,14 +21,21 @@ from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer, Unit
 from pfgen_rs.questions import made
 from pfgen_rs.questions.folder import KnownQuestions, settings_of_folder
+from pfgen_rs.questions.left_out import LeaveOut
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 from pfgen_rs.runs import in_memory, streaming
-from pfgen_rs.runs.outputs import reasoning_note, unclean_note, worthless_note
+from pfgen_rs.runs.outputs import (
+    left_out_note,
+    overlap_note,
+    reasoning_note,
+    unclean_note,
+    worthless_note,
+)
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
-from pfgen_rs.scoring import batch, explain
+from pfgen_rs.scoring import batch, explain, left_out
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.explain import Explanation
@@ -36,6 +43,7 @@ from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_path
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
+    from pfgen_rs.questions.left_out import LeaveOut
     from pfgen_rs.references.check import Check
 
 _LOG = logging.getLogger(__name__)
@@ -126,15 +134,31 @@ class Benchmark(QuestionSet):
         runs: Iterable[str | os.PathLike[str]] = (),
         *,
         against: Benchmark | str | os.PathLike[str] | None = None,
+        influence: LeaveOut | None = None,
     ) -> Check:
         """Diagnose the reference answers, on their own and by the scores they give to runs.
 
         What `pfgen-rs build check` says, as `pfgen_rs.references.check.check`; print it. `runs`: files, run
-        folders or globs. `against`: another set to correlate their scores with.
+        folders or globs. `against`: another set to correlate their scores with. `influence`: whether to
+        measure how much a `model` that wrote reference answers, or its `family`, lifts its own scores.
         """
         from pfgen_rs.references.check import check  # it needs this module
 
-        return check(self, runs, against=against)
+        return check(self, runs, against=against, influence=influence)
+
+    def without_models(self, models: Iterable[str]) -> Self:
+        """Return the benchmark without the reference answers that these models wrote.
+
+        For scores of a model that wrote some, which lift its own score. Scores of other models' answers stay
+        what they were in the mean (scoring 11), and the signature says what is left out. Takes about as long
+        as to build the scorers of ten such sets.
+
+        `models`: names in `models`; for a run's own model, those that
+        `pfgen_rs.questions.left_out.own_models` finds. Raises `BenchmarkError` if the set does not say who
+        wrote its reference answers, for a model that it does not name, if answers have been left out before,
+        and if a question would have none of a source left. If the models wrote none, nothing is left out.
+        """
+        return left_out.without_models(self, tuple(models))
 
     def score(self, question: str | Question, answer: Answer) -> Score:
         """Score one answer to a question; `score_batch` is faster for many.
@@ -195,20 +219,27 @@ class Benchmark(QuestionSet):
         think: Think | None = None,
         clean: Clean = False,
         name: str | None = None,
+        model: str | None = None,
+        leave_out: LeaveOut | None = None,
         threads: int | None = None,
     ) -> Result:
         """Score many answers and summarise them as a run: its score, metrics, and `result.json`.
 
         `data` and `answers`: a table with the columns `question` and `answer`, or two columns, as for
         `score_batch`, which has the same options. Several answers to a question are trials, in the order
-        given. `name`: that of the run, in tables and comparisons. Raises what `score_batch` raises, and
+        given. `name`: that of the run, in tables and comparisons. `model`, `leave_out`: as for `score_file`.
+        Raises what `score_batch` raises, and
         `InputError` for no answers at all.
         """
         return in_memory.evaluate(
             self,
             data,
             answers,
-            self._options(question_field, answer_field, layout, think, clean),
+            replace(
+                self._options(question_field, answer_field, layout, think, clean),
+                model=model,
+                leave_out=leave_out,
+            ),
             name=name,
             threads=threads,
         )
@@ -255,6 +286,8 @@ def score_file(
     strict: bool = False,
     replace_invalid: bool = False,
     clean: Clean = False,
+    model: str | None = None,
+    leave_out: LeaveOut | None = None,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Result:
@@ -290,6 +323,11 @@ def score_file(
     removes it first, as for a run generated in the mode `completion`, `chat` or `qa`; `True` is the mode
     that `config.json` names, or `completion`. The signature then has a part `clean:MODE`.
 
+    `model`: who wrote the answers (default: the `model` of `config.json`). If it wrote reference answers,
+    too, they lift its score, and a warning is logged. `leave_out="model"` scores without them, `"family"`
+    without those of all models of its organisation; see `Benchmark.without_models`. The signature then has a
+    part `without:`.
+
     Raises `InputError` with file, line (or row, or element) and question. With `skip_bad_lines` such lines
     (and unknown questions) are left out and listed in the result's `problems`. With `replace_invalid`, what
     is not valid Unicode in a text file, such as half a surrogate pair, is read as U+FFFD.
@@ -314,6 +352,8 @@ def score_file(
         clean=clean,
         strict=strict,
         replace_invalid=replace_invalid,
+        model=model,
+        leave_out=leave_out,
     )
     paths = as_paths(path)
     if paths is None:
@@ -343,6 +383,8 @@ def score_runs(
     replace_invalid: bool = False,
     clean: Clean = False,
     run_field: str | None = None,
+    model: str | None = None,
+    leave_out: LeaveOut | None = None,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     progress: ScoringProgress | None = None,
@@ -374,6 +416,8 @@ def score_runs(
         clean=clean,
         strict=strict,
         replace_invalid=replace_invalid,
+        model=model,
+        leave_out=leave_out,
     )
     paths = as_paths(source)
     if paths is None:
@@ -421,11 +465,14 @@ def log_notes(result: Result) -> None:
     """Log what a run was read as, what is wrong with its answers, and that it may have been cut short."""
     if result.read_as.is_told:
         _LOG.info("%s: %s", result._place, result.read_as)
+    if told := left_out_note(result):
+        _LOG.info("%s", told)
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)
     thoughts = reasoning_note(result, 'think="strip" (on the command line, --think strip)')
-    for said in filter(None, (worthless_note(result), thoughts, result.cut_short)):
+    overlap = overlap_note(result, 'leave_out="model" (on the command line, --leave-out model)')
+    for said in filter(None, (worthless_note(result), thoughts, result.cut_short, overlap)):
         _LOG.warning("%s", said)
 
 
@@ -446,7 +493,7 @@ def load_benchmark(
     `settings`: by default those that the set states in its question files or, if it states none, the
     published ones; a mapping such as `{"variant": "paper"}` chooses some and leaves the others to the set.
 
-    Question files are `Q*.json`, plain or compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`,
+    Question files are JSON, perhaps compressed (`.gz`, `.xz`, `.zst`). Raises `BenchmarkNotFoundError`,
     `SettingsError` for settings that contradict the set's or, naming the file, `BenchmarkError`.
 
     >>> bench = load_benchmark("mini")

@@ -21,7 +21,6 @@ from pfgen_rs.io.tables import table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.settings import Chosen, score_names, share_names
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result
@@ -151,8 +150,7 @@ class _Reader:
 
     def _check_signatures(self, signatures: Sequence[str | None]) -> None:
         """Raise `InputError` unless rows were scored as here; keep the modes of cleaning that they state."""
-        ours = (self._benchmark.metadata_hash, self._benchmark.settings)
-        expected = {signature(*ours, clean=mode): mode for mode in (None, *MODES)}
+        expected = {self._benchmark._signed(clean=mode): mode for mode in (None, *MODES)}
         for whole in signatures:
             parts = (whole or "").split("|")
             # Without the number of questions that the run has answered.

@@ -20,7 +20,6 @@ from pfgen_rs.io.run_files import expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.io.tables import check_columns
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
@@ -152,8 +151,7 @@ class _ScanScorer:
             self._scores(frame[at : at + rows], fields, read_as, raw)
             for at in range(0, max(len(frame), 1), rows)
         ]
-        settings = self.benchmark.settings
-        name = signature(self.benchmark.metadata_hash, settings, clean=clean)
+        name = self.benchmark._signed(clean=clean)
         scores = pl.concat(pieces).with_columns(signature=pl.lit(name, dtype=pl.String))
         return frame.hstack(scores.select(list(self.schema)))
 

@@ -63,7 +63,7 @@ def test_the_bytes_of_one_machine(prepared: BuildConfig) -> None:
 def test_questions_without_outlines_are_numbered(prepared: BuildConfig) -> None:
     config = replace(prepared, questions="", rules=type(prepared.rules)(), name="one set")
     expected, inputs = built_here(config)
-    assert list(expected) == ["Q01.json", "Q02.json", "provenance.json"]
+    assert list(expected) == ["Q01.json", "Q02.json", "README.md", "provenance.json"]
     assert files(build_on_ray(dataset(ROWS), config, inputs=inputs).folder) == expected
 
 

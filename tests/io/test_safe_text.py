@@ -18,8 +18,7 @@ import pfgen_rs
 from helpers import CATS, pfgen, write_benchmark
 from pfgen_rs.cli import process
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.io.text import ACTING, acts, escaped_json, visible
-from pfgen_rs.report.markup import inert
+from pfgen_rs.io.text import ACTING, acts, escaped_json, inert, visible
 from pfgen_rs.report.site.pages import plain, shown
 
 ROOT = Path(pfgen_rs.__file__).parent

@@ -77,7 +77,7 @@ def test_all_forms_make_the_same_benchmark(form: Callable[[], Any], made: Benchm
 
 
 def test_scores_are_those_of_the_specification(made: Benchmark, tmp_path: Path) -> None:
-    for path in sorted(made.save(tmp_path / "set").iterdir()):
+    for path in sorted(made.save(tmp_path / "set").glob("*.json")):
         content = json.loads(path.read_bytes())
         sizes = {k: content["scoring"][k] for k in ("target_length", "zero_length", "max_length")}
         plain = oracle.Question(content, oracle.Settings(**sizes))
@@ -163,7 +163,7 @@ WRONG: list[tuple[Any, str]] = [
     (pl.DataFrame({"question": ["q", None], "answer": ["a", "b"]}), "row 1: expected a text"),
     ([LISTS[0], LISTS[0]], "row 1, question .*: duplicate question"),
     ([{**ROWS[0], "category": "a"}, {**ROWS[0], "category": "b"}], "two values of 'category'"),
-    ([{**ROWS[0], "question_id": 7}], "invalid id '7': expected Q followed by"),
+    ([{**ROWS[0], "question_id": 7}], "'question_id' must be text, not 7"),
     ([{**LISTS[0], "question_id": "QA"}, {**LISTS[1], "question_id": "Qa"}], "duplicate id 'Qa'"),
 ]
 

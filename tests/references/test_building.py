@@ -57,7 +57,7 @@ def test_a_set(prepared: BuildConfig) -> None:
     told: list[tuple[str, str]] = []
     built = build(prepared, progress=lambda what, step, _, __: told.append((what, step)))
     assert isinstance(built, Built)
-    assert list(files(built.folder)) == ["Q03.json", "Q14.json", "provenance.json"]
+    assert list(files(built.folder)) == ["Q03.json", "Q14.json", "README.md", "provenance.json"]
     assert not list(prepared.folder.glob(".*"))
     benchmark = load_benchmark(built.folder)
     counts = {q.id: {s: len(a) for s, a in q.answers.items()} for q in benchmark}
@@ -271,7 +271,7 @@ def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
         build(prepared)
     built = build(replace(prepared, allow_fewer=True))
     assert [question.outline.question_id for question in built.left_out] == ["Q14"]
-    assert list(files(built.folder)) == ["Q03.json", "provenance.json"]
+    assert list(files(built.folder)) == ["Q03.json", "README.md", "provenance.json"]
 
 
 def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> None:

@@ -193,7 +193,7 @@ COMMANDS = {
         "app",
         "Evaluate on the tasks of llm-jp-eval, with the published files and figures.",
     ),
-    "data": Deferred("data", "app", "List, install and find benchmarks."),
+    "data": Deferred("data", "app", "List, install, publish and find benchmarks."),
 }
 
 SECTIONS = {

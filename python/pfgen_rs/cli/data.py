@@ -1,7 +1,9 @@
-"""`pfgen-rs data`: lists, installs and finds benchmarks."""
+"""`pfgen-rs data`: lists, installs, publishes and finds benchmarks."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +12,11 @@ from rich.table import Table
 
 from pfgen_rs import install as installer
 from pfgen_rs.cli import app as loading, options, process, terminal
+from pfgen_rs.io.text import counted
+from pfgen_rs.questions import publishing
 from pfgen_rs.questions.locate import Available, benchmark_path, inventory
 
-app = loading.group("List, install and find benchmarks.")
+app = loading.group("List, install, publish and find benchmarks.")
 
 _REVISION_WIDTH = 10
 
@@ -55,11 +59,13 @@ def _names_of_installable_data(incomplete: str) -> list[str]:
 @app.command("install")
 def install(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="NAME", autocompletion=_names_of_installable_data, help="Name of the benchmark."
+            metavar="NAME|ARCHIVE|URL",
+            autocompletion=_names_of_installable_data,
+            help="Name of a published benchmark (default: pfgen-bench), or the archive of a set.",
         ),
-    ] = "pfgen-bench",
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(
@@ -69,10 +75,15 @@ def install(
             "instead of downloading from the publisher.",
         ),
     ] = None,
+    sha256: Annotated[
+        str | None,
+        typer.Option(metavar="DIGEST", help="Refuse an archive with another SHA-256."),
+    ] = None,
 ) -> None:
-    """Install a published benchmark for the current user.
+    """Install a published benchmark, or a set's archive, for the current user.
 
-    Every file is verified against its known digest, for any source, and nothing is changed unless all match.
+    Every file is verified against its digest, for any source, and nothing is changed unless all match.
+    The archive of a set, as `data publish` makes it, has those of its files; give its own with --sha256.
     Set PFGEN_RS_CACHE to install to another folder.
 
     For example:
@@ -80,18 +91,45 @@ def install(
     - `pfgen-rs data install pfgen-bench`
 
     - `pfgen-rs data install --from ~/src/pfgen-bench`
+
+    - `pfgen-rs data install my-set.tar.xz`
     """
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn())
     with terminal.progress(*columns, DownloadColumn(), TransferSpeedColumn()) as bar:
-        task = bar.add_task(f"installing {name}", total=None)
+        task = bar.add_task(f"installing {name or source or 'pfgen-bench'}", total=None)
 
         def received(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)
 
-        folder = installer.install(name, source, received)
-    process.emit(f"{name} is installed in {folder}\n")
+        folder = publishing.install(name, source, received, sha256=sha256)
+    process.emit(f"{folder.name} is installed in {folder}\n")
+
+
+@app.command("publish")
+def publish(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a set.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Archive to write (default: NAME.tar.xz here)."),
+    ] = None,
+) -> None:
+    """Make an archive of a set that others install.
+
+    Checks the question files, provenance.json and the card (README.md), and warns of what is not known, such
+    as licences. The archive has a digest of each file. The same files give the same bytes.
+
+    Example: `pfgen-rs data publish my-set`
+    """
+    done = publishing.publish(folder, out)
+    for warning in done.warnings:
+        process.warn(warning)
+    process.emit(
+        f"{done.path}: {done.name}, {counted(done.questions, 'question')}, {done.size:,} bytes\n"
+        f"SHA-256 {done.sha256}\n"
+        f"to install it: pfgen-rs data install {shlex.quote(str(done.path))} --sha256 {done.sha256}\n"
+    )
 
 
 def _names_of_usable_data(incomplete: str) -> list[str]:

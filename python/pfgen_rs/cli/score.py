@@ -6,8 +6,9 @@ import gc
 import glob
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -85,6 +86,22 @@ def score(
         ),
     ] = False,
     allow_partial: options.AllowPartial = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The model that wrote the answers (default: that of config.json).",
+            show_default=False,
+        ),
+    ] = None,
+    leave_out: Annotated[
+        Literal["model", "family"] | None,
+        typer.Option(
+            help="Score each run without the reference answers of its own model, or of all models of its "
+            "organisation, which would lift its score. Recorded in the signature.",
+            show_default=False,
+        ),
+    ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
@@ -131,10 +148,11 @@ def score(
     loaded = load_for_scores(benchmark, scoring.settings())
     gc.freeze()  # excludes it from garbage collection, since it is in use until the process ends
     storage = storage_for([*files, out, per_response], parsed_options(storage_option or ()))
+    read = scoring.options(tokens=loaded.settings.unit == "token")
     job = Job(
         loaded,
         run_files.expand_runs(files, storage),
-        scoring.options(tokens=loaded.settings.unit == "token"),
+        replace(read, model=model, leave_out=leave_out),
         out=out,
         per_response=per_response,
         raw=raw,

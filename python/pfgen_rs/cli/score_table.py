@@ -25,7 +25,8 @@ def report_gaps(result: Result) -> None:
         (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
     thoughts = outputs.reasoning_note(result, "--think strip")
-    for warning in filter(None, (outputs.worthless_note(result), thoughts, cut)):
+    overlap = outputs.overlap_note(result, "--leave-out model")
+    for warning in filter(None, (outputs.worthless_note(result), thoughts, cut, overlap)):
         process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         process.warn(f"skipped: {problem}")
@@ -53,8 +54,11 @@ def report_gaps(result: Result) -> None:
 
 
 def _tell_read(result: Result) -> None:
+    """Say what was not plain: the layout, reference answers left out, and answers that were cut."""
     if result.read_as.is_told:
         process.remark(f"{result._place}: {result.read_as}")
+    if left_out := outputs.left_out_note(result):
+        process.remark(left_out)
     tell_cut(result.path)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import http.client
+import os
 import re
 import urllib.error
 from collections.abc import Callable, Generator, Iterator
@@ -14,6 +15,7 @@ from pfgen_rs.install import archive, store
 from pfgen_rs.io.known_files import CACHE_VARIABLE
 from pfgen_rs.io.remote import urls, web
 
+_DEFAULT, _SET = "pfgen-bench", "set"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -22,46 +24,107 @@ DownloadProgress = Callable[[int, int | None], None]
 
 
 def install(
-    name: str = "pfgen-bench",
+    name: str | None = None,
     source: str | Path | None = None,
     progress: DownloadProgress | None = None,
+    *,
+    sha256: str | None = None,
+    check: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Install the published benchmark `name` and return the folder with its question files.
+    """Install a benchmark and return the folder with its question files.
 
-    `source` is a URL, an archive file (.tar.gz, .tar.xz, .tar, .zip), or a folder (a checkout or
-    its data folder); None means the publisher's archive. Every file is checked against
-    its known digest, whatever the source, and nothing becomes visible before all files match.
-    `progress(done, total)` is called during a download, in bytes. An intact installation is kept
-    without reading the source.
+    `name`: that of a published benchmark (default: pfgen-bench). `source` is a URL, an archive file (.tar.gz,
+    .tar.xz, .tar, .zip), or a folder (a checkout or its data folder); None means the publisher's archive.
+    The source may also be the archive of a set as `pfgen-rs data publish` makes it, also in place of
+    the name; it is installed by its own name, once `check` has raised nothing for the folder of its files.
+
+    Every file is checked against its digest, known or in the set's archive, and the archive against `sha256`
+    if that is given; nothing becomes visible before all files match. `progress(done, total)` is called
+    during a download, in bytes. An intact installation is kept without reading the source.
 
     Raises `InstallError`, and leaves an existing installation unchanged.
     """
-    entry = store.find(name)
-    if store.is_intact(entry):
+    is_alone = source is None and name not in store.known() and _is_source(name or "")
+    if is_alone:
+        name, source = None, name
+    is_set = source and (name is None or store.name_problem(name) is None)
+    entry = None if is_set else store.find(_DEFAULT if name is None else name)
+    if entry is not None and store.is_intact(entry):
         return store.place(entry.name)
+    label = str(source or (entry and entry.url))
     try:
-        with store.staging(entry.name) as staged:
-            _fill(staged, entry, source or entry.url, progress)
+        with store.staging(entry.name if entry else _SET) as staged:
+            path = _fetched(staged, label, progress, sha256)
+            if entry is None:
+                entry = _set_in(path, name, label, None if is_alone else _DEFAULT)
+                if store.is_intact(entry):
+                    return store.place(entry.name)
+            _fill(staged, entry, path, label)
+            if check is not None and entry.name not in store.known():
+                check(staged / store.FILES)
             return store.publish(staged, entry)
     except OSError as error:  # sources explain their own errors
+        name = entry.name if entry else _SET
         raise InstallError(
-            f"{store.place(entry.name)}: cannot store {entry.name}: {error.strerror or error}; free some "
+            f"{store.place(name)}: cannot store {name}: {error.strerror or error}; free some "
             f"space or set {CACHE_VARIABLE} to a writable folder"
         ) from error
 
 
-def _fill(
-    staged: Path, entry: store.CatalogEntry, source: str | Path, progress: DownloadProgress | None
-) -> None:
+def _is_source(name: str) -> bool:
+    return _URL.match(name) is not None or os.path.lexists(name)
+
+
+def _fetched(
+    staged: Path, source: str, progress: DownloadProgress | None, sha256: str | None
+) -> Path:
+    """Returns the path of the source, downloaded if need be; checks its digest."""
     path = Path(source)
-    if isinstance(source, str) and _URL.match(source):
+    if _URL.match(source):
         path = staged / "download"
         download(source, path, progress)
-    missing = dict.fromkeys(entry.digests)
+    if sha256 is not None and path.is_file():
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != sha256.strip().lower():
+            raise InstallError(
+                f"{source}: expected SHA-256 {sha256}, found {found}: not that archive"
+            )
+    return path
+
+
+def _set_in(path: Path, name: str | None, label: str, default: str | None) -> store.CatalogEntry:
+    """Returns what an archive says of the set in it; without a set, it has the benchmark `default`."""
+    with closing(archive.read_members(path, [store.RECORD], label)) as members:
+        content = next((content for _, content in members), None)
+    if content is None:
+        if name is None and default is not None:
+            return store.find(default)
+        raise InstallError(f"{label}: not an archive that 'pfgen-rs data publish' made")
+    try:
+        entry = store.entry_of(content)
+    except InstallError as error:
+        raise InstallError(f"{label}: {error}") from None
+    if name not in (None, entry.name):
+        raise InstallError(f"{label}: has the set {entry.name!r}, not {name!r}")
+    place = store.place(entry.name)
+    if os.path.lexists(place) and not store.is_intact(entry):
+        raise InstallError(
+            f"{place}: has another set of this name: remove this folder to replace it, or publish the set "
+            "by another name"
+        )
+    return entry
+
+
+def _fill(staged: Path, entry: store.CatalogEntry, path: Path, source: str) -> None:
+    missing, size = dict.fromkeys(entry.digests), 0
     # Closed at once: an open file could not be removed everywhere.
-    with closing(archive.read_members(path, entry.digests, str(source))) as members:
+    with closing(archive.read_members(path, entry.digests, source)) as members:
         for member, content in members:
-            _check_digest(member, content, entry, str(source))
+            _check_digest(member, content, entry, source)
+            size += len(content)
+            if size > archive.UNPACKED_LIMIT:
+                raise InstallError(f"{source}: unpacks to more than {archive.UNPACKED_LIMIT} bytes")
             store.add(staged, PurePosixPath(member).name, content)
             del missing[member]
     if missing:

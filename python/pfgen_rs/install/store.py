@@ -22,8 +22,14 @@ from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.io import atomic, known_files
+from pfgen_rs.io.compression import SUFFIXES
 
-_RECORD, _FILES = "installed.json", "files"
+RECORD, FILES = "installed.json", "files"
+"""The file that says what is installed, also within archives of sets; and where files are staged."""
+PROVENANCE = "provenance.json"
+"""File beside the questions of a built set that records how it was built."""
+_RECORDS = (RECORD, PROVENANCE)
+_COMPRESSED = rf"({'|'.join(map(re.escape, SUFFIXES))})\Z"
 _ATTEMPTS = 20
 # What renaming a folder gives where the other folder came or went in between.
 _RACED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
@@ -74,7 +80,7 @@ def is_intact(entry: "CatalogEntry") -> bool:
     if found is None or found.revision != entry.revision:
         return False
     try:
-        others = _names(found.path) - {*entry.files, _RECORD}
+        others = _names(found.path) - {*entry.files, RECORD}
         if any(name.endswith(".json") for name in others):
             return False
         return all(_digest(found.path / name) == hexa for name, hexa in entry.files.items())
@@ -90,7 +96,7 @@ def staging(name: str) -> Iterator[Path]:
     atomic.remove_old_folders(folder, name)
     staged = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:
-        (staged / _FILES).mkdir()
+        (staged / FILES).mkdir()
         yield staged
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -98,7 +104,7 @@ def staging(name: str) -> Iterator[Path]:
 
 def add(staged: Path, name: str, content: bytes) -> None:
     """Write one file of an installation and flush it to disk; raises `OSError` on failure."""
-    with (staged / _FILES / name).open("xb") as stream:
+    with (staged / FILES / name).open("xb") as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -110,17 +116,22 @@ def publish(staged: Path, entry: "CatalogEntry") -> Path:
     An intact installation is left alone: it has the same content. Anything else in its place is
     moved aside first, and moved back on failure, which raises `InstallError`.
     """
-    record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
-    add(staged, _RECORD, (json.dumps(record, indent=2) + "\n").encode())
-    _sync(staged / _FILES)
+    add(staged, RECORD, record_of(entry))
+    _sync(staged / FILES)
     final = place(entry.name)
     for attempt in range(_ATTEMPTS):
         if is_intact(entry):
             return final
-        if _swap(staged / _FILES, final, staged / f"old-{attempt}"):
+        if _swap(staged / FILES, final, staged / f"old-{attempt}"):
             _sync(final.parent)
             return final
     raise InstallError(f"{final}: other processes keep replacing this folder; try again later")
+
+
+def record_of(entry: "CatalogEntry") -> bytes:
+    """Returns the content of the file that says what is installed."""
+    record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
+    return (json.dumps(record, indent=2) + "\n").encode()
 
 
 def _swap(new: Path, final: Path, aside: Path) -> bool:
@@ -145,7 +156,7 @@ def _read(name: str) -> Installed | None:
     if not _NAME.fullmatch(name):  # a plain name: no separator, no leading dot
         return None
     try:
-        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
         files, revision = record["files"], record["revision"]
         present = _names(path)
     except (OSError, ValueError, KeyError, TypeError):
@@ -177,8 +188,11 @@ def _sync(folder: Path) -> None:
 # The published benchmarks that can be installed, each fixed by the digests of its files.
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_QUESTION = re.compile(r"Q[0-9]+\.json")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MOST_FILES = 10_000
+BUNDLED = "mini"
 _PFGEN_REVISION = "03db7c4310c651171627ab327a4830d75d6bb1d0"
 
 
@@ -203,7 +217,13 @@ class CatalogEntry:
 
 def count_questions(files: Mapping[str, str]) -> int:
     """How many of the stored file names are question files."""
-    return sum(1 for name in files if _QUESTION.fullmatch(name))
+    return sum(map(may_be_question, files))
+
+
+def may_be_question(name: str) -> bool:
+    """Whether a file of this name may be a question file: JSON, perhaps compressed, not hidden, no record."""
+    plain = re.sub(_COMPRESSED, "", name)
+    return plain.endswith(".json") and name[0] != "." and plain.lower() not in _RECORDS
 
 
 @cache
@@ -220,10 +240,43 @@ def known() -> Mapping[str, CatalogEntry]:
     return {pfgen.name: pfgen}
 
 
+def name_problem(name: str) -> str | None:
+    """Returns why no set can be installed by this name, if so."""
+    if not _NAME.fullmatch(name):
+        return "is no name to install by: expected letters, digits, -, _ or ., not beginning with a mark"
+    taken = name.lower() in (BUNDLED, *map(str.lower, known()))
+    return "is the name of another benchmark" if taken else None
+
+
+def entry_of(content: bytes) -> CatalogEntry:
+    """Returns what the record in an archive of a set says. Raises `InstallError`: it may say anything."""
+    try:
+        record = json.loads(content)
+        name, revision, files = record["name"], record["revision"], record["files"]
+        sound = _SHA256.fullmatch(revision.rjust(64, "0")) and 0 < len(files) <= _MOST_FILES
+        sound = sound and len({each.lower() for each in files}) == len(files)
+        sound = (
+            sound
+            and all(map(_FILE.fullmatch, files))
+            and all(map(_SHA256.fullmatch, files.values()))
+        )
+        if name in known():
+            return known()[name]
+        problem = name_problem(name) if sound and count_questions(files) else "has a damaged record"
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        problem = "has a damaged record"
+    if problem is not None or RECORD in map(str.lower, files):
+        raise InstallError(f"the set {problem or 'has a damaged record'}")
+    return CatalogEntry(name, "", revision, files)
+
+
 def find(name: str) -> CatalogEntry:
     """Return the entry called `name`; raises `InstallError` for an unknown name."""
     entries = known()
     if name not in entries:
         names = ", ".join(sorted(entries))
-        raise InstallError(f"unknown benchmark {name!r}: expected one of {names}")
+        raise InstallError(
+            f"unknown benchmark {name!r}: expected one of {names}, or the archive or URL of a set that "
+            "'pfgen-rs data publish' made"
+        )
     return entries[name]

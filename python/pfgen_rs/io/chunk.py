@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item
@@ -50,7 +50,8 @@ class Options:
     for answers. `clean`: whether to clean answers (see `pfgen_rs.io.cleaning`). `keep`: additional columns to
     read. `run`: the one that names the run of each response. `check`: whether to count unclean answers.
     `strict`: whether a file that may have been cut short is an error (see `Chunk.cut_short`).
-    `replace_invalid`: whether what is not valid Unicode is read as U+FFFD.
+    `replace_invalid`: whether what is not valid Unicode is read as U+FFFD. `model`: who wrote the answers, if
+    not as in `config.json`. `leave_out`: whether its reference answers, or those of its family, are left out.
     """
 
     question_field: str | None = None
@@ -71,6 +72,8 @@ class Options:
     requests: str | None = None
     think: Think | None = None
     read_as: ReadAs | None = None
+    model: str | None = None
+    leave_out: Literal["model", "family"] | None = None
 
     @property
     def fields(self) -> tuple[str, str]:

@@ -288,6 +288,11 @@ def with_runs(options: Options, run_field: str | None, taken: Collection[str] = 
     """Returns options that split files into runs by the key or column `run_field`, kept as text."""
     if run_field is None:
         return options
+    if options.leave_out is not None:
+        raise InputError(
+            "the runs of a file are scored with the same reference answers: to leave out those of a model, "
+            "score a file for each run, without --run-field (run_field=)"
+        )
     others = [kept for kept in options.keep if kept.key != run_field]
     name = run_field
     while name in taken or any(name == kept.name for kept in others):

@@ -289,6 +289,12 @@ def _telling_part(result: _Named, same: Sequence[_Named]) -> str:
         return own
 
 
+def stated_model(config: Mapping[str, Any] | None) -> str | None:
+    """Returns the model that a run's configuration names, if any."""
+    model = (config or {}).get("model")
+    return model if isinstance(model, str) and model else None
+
+
 def run_name(path: str | None) -> str:
     """Returns the name of a run's folder or, if it has none of its own or the path omits it, of its file."""
     return _naming_parts(path or STANDARD_INPUT)[-1]

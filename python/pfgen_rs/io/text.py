@@ -16,6 +16,10 @@ The scripts of pages use the same list (`assets/text.js`).
 FORMULA, NUMBER = r"(?s)^[=+\-@\t\r].", r"^[+-]?\d[\d.,]*(e[+-]?\d+)?%?$"
 """What begins a cell that spreadsheets run, and which such cells are but numbers."""
 
+# Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
+# so what acts only there may stay.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
+
 
 def cell_text(text: str) -> str:
     """Returns the text of a cell of a CSV file, after a quotation mark (') if spreadsheets would run it."""
@@ -32,6 +36,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(escaped(c) if acts(c) else c for c in text)
+
+
+def inert(text: str) -> str:
+    """Escape text within a line or cell of our own Markdown: Markdown, HTML and control characters."""
+    return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
 def shortened(text: str, most: int = 60) -> str:

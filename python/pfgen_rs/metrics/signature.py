@@ -24,13 +24,14 @@ def signature(
     answered: tuple[int, int] | None = None,
     answers: tuple[int, int] | None = None,
     clean: str | None = None,
+    without: str | None = None,
 ) -> str:
     """Returns the signature of scores against the question set with the metadata hash `set_hash`.
 
     It always has the variant, the n-gram range and Truthfulness's n; other settings only if they differ from
     the published ones. `answered`: number of questions answered, and in the set; shown if they differ.
     `answers`: number of answers scored, and of the whole run, for partial results. `clean`: mode for which
-    answers were cleaned before scoring.
+    answers were cleaned before scoring. `without`: a mark of the reference answers that were left out.
     """
     parts = [
         "pfgen",
@@ -40,6 +41,8 @@ def signature(
         f"t:{settings.truthfulness_n}",
         *_unusual(settings),
     ]
+    if without is not None:
+        parts.append(f"without:{without}")
     if clean is not None:
         parts.append(f"clean:{clean}")
     if answered is not None and answered[0] != answered[1]:

@@ -32,7 +32,7 @@ from pfgen_rs.questions.question import (
 )
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 
-_VERSION = [5, _native.__version__]  # of the format, and of what decides which files are questions
+_VERSION = [6, _native.__version__]  # of the format, and of what decides which files are questions
 
 
 class KnownQuestion(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Literal
 
 from pfgen_rs import install
 from pfgen_rs.errors import BenchmarkNotFoundError, meant
-from pfgen_rs.install.store import count_questions
+from pfgen_rs.install import store
 from pfgen_rs.questions.question import question_paths
 
-BUNDLED = "mini"
+BUNDLED = store.BUNDLED
 ENVIRONMENT = "PFGEN_RS_BENCHMARK"
 
 
@@ -45,8 +45,7 @@ def name_of(folder: Path) -> str:
     """Returns the name by which to load a benchmark's folder: bundled or installed name, else its path."""
     if folder == bundled_path().absolute():
         return BUNDLED
-    names = (name for name in install.known() if install.installed_path(name) == folder)
-    return next(names, str(folder))
+    return folder.name if install.installed_path(folder.name) == folder else str(folder)
 
 
 def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
@@ -56,13 +55,14 @@ def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
     if isinstance(name, str):
         if name == BUNDLED:
             return bundled_path()
-        installed = install.installed_path(name) if name in install.known() else None
+        installed = install.installed_path(name)
         if installed is not None:
             return installed
     hint = "expected a folder of question files, or a name that 'pfgen-rs data list' shows"
     if name in install.known():
         hint = f"run 'pfgen-rs data install {name}'"
-    alike = meant(str(name), [BUNDLED, *install.known()])
+    present = (found.name for found in install.installed())
+    alike = meant(str(name), [BUNDLED, *install.known(), *present])
     raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}{alike}: {hint}")
 
 
@@ -93,7 +93,7 @@ def inventory() -> list[Available]:
     ]
     waiting = [
         Available(
-            entry.name, "not installed", count_questions(entry.files), revision=entry.revision
+            entry.name, "not installed", store.count_questions(entry.files), revision=entry.revision
         )
         for entry in install.known().values()
         if entry.name not in present

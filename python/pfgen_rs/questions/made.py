@@ -16,6 +16,7 @@ from pfgen_rs.metrics.languages import LANGUAGES, language_of
 from pfgen_rs.metrics.units import Unit, coder
 from pfgen_rs.questions import question as files
 from pfgen_rs.questions.about import About, about_of, indexed_makers
+from pfgen_rs.questions.card import CARD, card
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 
@@ -208,11 +209,13 @@ def save_questions(bench: QuestionSet, folder: Path) -> Path:
     contents = {f"{q.id}.json": _content(q) for q in bench}
     if _metadata_hash(contents) != bench.metadata_hash:
         raise OutputError("the files would differ from those that were read: copy these instead")
-    found = [*folder.glob("Q*.json*"), *folder.glob("data/Q*.json*")]
+    found = files.found_questions(folder) or files.found_questions(folder / "data")
     if found and files.read_folder(folder)[1] != bench.metadata_hash:
         raise OutputError(f"{folder}: contains another set: remove it, or choose another folder")
     if not found:
         with staged_folder(folder, "saving") as staged:
             for name, content in contents.items():
                 (staged / name).write_bytes(content)
+            content = card(list(bench), bench.settings, bench.metadata_hash, None)
+            (staged / CARD).write_bytes(content)
     return folder

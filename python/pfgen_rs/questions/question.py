@@ -19,7 +19,9 @@ from pfgen_rs.errors import (
     SettingsError,
     unreadable,
 )
+from pfgen_rs.install.store import PROVENANCE, may_be_question
 from pfgen_rs.io import compression
+from pfgen_rs.io.atomic import portable_name
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
@@ -124,7 +126,7 @@ def _rule_text(rule: Rule) -> str:
 
 
 def read_folder(folder: Path) -> tuple[list[Question], str]:
-    """Read the `Q*.json` files of a folder (or of its `data` folder). Returns questions and metadata hash.
+    """Read the question files of a folder (see `question_paths`). Returns questions and metadata hash.
 
     The hash is the SHA-1 of the files' SHA-1 digests in the order of their names. Digests are those of the
     decompressed contents, so compression does not change them. Raises `BenchmarkNotFoundError` or
@@ -291,22 +293,24 @@ def _reject_duplicate_questions(questions: Sequence[Question], paths: Sequence[P
 # Finds, decompresses and hashes question files, without parsing them.
 
 
-PROVENANCE = "provenance.json"
-"""File beside the questions of a built set that records how it was built."""
-
-_PATTERN = "Q*.json*"
+_KEY, _START = re.compile(rb'"question_id"\s*:'), 4096  # bytes
 
 
 def question_paths(folder: Path) -> list[Path]:
-    """Returns the `Q*.json` files of a folder (or of its `data` folder), plain or compressed, sorted by name.
+    """Returns the question files of a folder (or of its `data` folder), plain or compressed, sorted by name.
 
+    They are JSON, and their names begin with Q, or they have a `question_id` in their first 4,096 bytes.
     Raises `BenchmarkNotFoundError` if there are none.
     """
-    for place in (folder, folder / "data"):
-        paths = sorted(path for path in place.glob(_PATTERN) if _is_file(path))
-        if paths:
-            return paths
-    raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
+    if paths := found_questions(folder) or found_questions(folder / "data"):
+        return paths
+    problem = 'the folder has no question files (*.json, with a "question_id")'
+    raise BenchmarkNotFoundError(problem, path=folder)
+
+
+def found_questions(folder: Path) -> list[Path]:
+    """Returns the question files of a folder itself, sorted by name."""
+    return sorted(path for path in folder.glob("*.json*") if _is_question(path))
 
 
 def read_question_file(path: Path) -> bytes:
@@ -348,14 +352,19 @@ def lists_in_lines(text: str) -> str:
     return re.sub(r"\[\n[\s\d,nul]+\]", lambda match: f"[{' '.join(match[0][1:-1].split())}]", text)
 
 
-_ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,60}")
 
 
 def id_problem(question_id: str) -> str | None:
     """Returns what is wrong with the id of a question that is to have a file of that name."""
-    if _ID.fullmatch(question_id):
+    name = f"{question_id}.json"
+    if not _ID.fullmatch(question_id):
+        expected = "letters, digits, -, _ or ., of which - and . do not come first"
+    elif not may_be_question(name) or portable_name(name) != name:
+        expected = f"another, since no question file can be called {name}"
+    else:
         return None
-    return f"invalid id {question_id!r}: expected Q followed by letters, digits, - or _"
+    return f"invalid id {shortened(question_id)!r}: expected {expected}"
 
 
 def file_digest(content: bytes) -> str:
@@ -380,10 +389,15 @@ def stated_unit(folder: Path) -> Unit:
     return "character"
 
 
-def _is_file(path: Path) -> bool:
-    return path.suffix == ".json" or (
-        path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
-    )
+def _is_question(path: Path) -> bool:
+    if path.name.startswith("Q") or not may_be_question(path.name):
+        return may_be_question(path.name)
+    try:
+        with path.open("rb") as file:
+            start, damage = compression.read_some(compression.unpacking(file), _START)
+    except OSError:
+        return path.is_file()  # which is an error when it is read
+    return damage is not None or _KEY.search(start) is not None
 
 
 # Reference answers that stay in their file until somebody asks for them: scores need the index only.

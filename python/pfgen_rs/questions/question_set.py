@@ -9,10 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, InputError, Item, StoreError, UnknownQuestionError
+from pfgen_rs.errors import (
+    BenchmarkError,
+    InputError,
+    Item,
+    SettingsError,
+    StoreError,
+    UnknownQuestionError,
+)
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
@@ -24,6 +31,9 @@ from pfgen_rs.questions.index_cache import IndexCache
 from pfgen_rs.questions.locate import name_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.unknown import Lookalikes
+
+if TYPE_CHECKING:
+    from pfgen_rs.questions.left_out import LeftOut
 
 
 class QuestionSet:
@@ -59,6 +69,7 @@ class QuestionSet:
         self._made_lone: dict[str, _native.Batches] = {}
         self._made_rules: dict[str, Helpfulness] = {}
         self._indexes: dict[str, NgramIndex] = {}
+        self.left_out: LeftOut | None = None
 
     def __getitem__(self, question: str | Question) -> Question:
         """Returns the question with this id or, failing that, this text. Raises the same errors as `find`."""
@@ -71,7 +82,8 @@ class QuestionSet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the scorers, which are rebuilt when needed."""
-        return type(self), (list(self), self.metadata_hash, self.settings, self.folder)
+        own = (list(self), self.metadata_hash, self.settings, self.folder)
+        return type(self), own, {"left_out": self.left_out}
 
     def __iter__(self) -> Iterator[Question]:
         """Iterate over all questions, sorted by id."""
@@ -119,7 +131,12 @@ class QuestionSet:
     @property
     def signature(self) -> str:
         """One line that makes scores of this benchmark reproducible."""
-        return signature(self.metadata_hash, self.settings)
+        return self._signed()
+
+    def _signed(self, **about: Any) -> str:
+        """Returns the signature of scores by these questions; `about`: what `signature` is told of them."""
+        without = None if self.left_out is None else self.left_out.mark
+        return signature(self.metadata_hash, self.settings, without=without, **about)
 
     def find(self, question: str | Question) -> Question:
         """Returns the question with this exact text or, failing that, this id; a `Question` is found by text.
@@ -168,13 +185,16 @@ class QuestionSet:
         """Returns the same questions with other settings, sharing the indexes.
 
         A mapping has those that change. Also shares the scorers if the settings differ only in `summation`.
-        Raises `SettingsError` if they contradict what the questions state.
+        Raises `SettingsError` if they contradict what the questions state, or if reference answers have been
+        left out, which needs to know the settings.
         """
         if not isinstance(settings, Settings):
             settings = chosen_settings({**asdict(self.settings), **settings}, None)
+        if self.left_out is not None and settings.definition != self.settings.definition:
+            raise SettingsError("reference answers are left out: choose the settings before that")
         other = type(self)(list(self), self.metadata_hash, settings, self.folder)
         if settings.definition == self.settings.definition:
-            other._scorers = self._scorers
+            other._scorers, other.left_out = self._scorers, self.left_out
         return other
 
     @cached_property

@@ -6,6 +6,7 @@ bytes.
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,13 +14,22 @@ from statistics import fmean
 from typing import Any
 
 from pfgen_rs import BuildError, OutputError, _native
+from pfgen_rs.install.store import PROVENANCE
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
-from pfgen_rs.metrics.languages import LANGUAGES, is_foreign, letters
+from pfgen_rs.metrics.languages import LANGUAGES, is_foreign
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.about import STATED, About, Makers, indexed_makers
-from pfgen_rs.questions.question import PROVENANCE, content_bytes, lists_in_lines
+from pfgen_rs.questions.card import CARD, card, may_write
+from pfgen_rs.questions.question import (
+    combined_digest,
+    content_bytes,
+    file_digest,
+    found_questions,
+    lists_in_lines,
+    question_of,
+)
 from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
@@ -86,7 +96,8 @@ def write_set(
 ) -> None:
     """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
 
-    The provenance is written last: if it matches the files in the folder, the set is complete.
+    The provenance is written last: if it matches the files in the folder, the set is complete. A README.md
+    that is no card, or was changed, is kept.
     """
     contents = {
         f"{question.outline.question_id}.json": content_bytes(
@@ -94,11 +105,19 @@ def write_set(
         )
         for question in questions
     }
+    digests = (file_digest(contents[name]) for name in sorted(contents))
+    provenance = {**provenance, "metadata_hash": combined_digest(digests)}
     earlier = built_names(folder)
     for name, content in contents.items():
         write_atomic(folder / name, content)
     for name in sorted(earlier - contents.keys()):
         (folder / name).unlink(missing_ok=True)
+    if may_write(folder):
+        made = [question_of(json.loads(content)) for content in contents.values()]
+        settings = Settings(**(scoring or {}))
+        write_atomic(folder / CARD, card(made, settings, provenance["metadata_hash"], provenance))
+    else:
+        LOG.warning("%s: was not written by a build, or was changed: kept", folder / CARD)
     text = json.dumps(provenance, ensure_ascii=False, indent=2)
     write_atomic(folder / PROVENANCE, f"{lists_in_lines(text)}\n".encode())
 
@@ -124,10 +143,17 @@ def provenance(
         "warnings": warnings,
         "lengths": _lengths(config.unit, questions),
         "models": names,
+        "makers": _makers(config, questions),
         "questions": {
             each.outline.question_id: _question_provenance(each, names) for each in questions
         },
     }
+
+
+def _makers(config: BuildConfig, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
+    """Returns what is known of each model that wrote reference answers, and how many."""
+    counts = Counter(n for each in questions for own in each.makers.values() for n in own if n)
+    return {n: {"answers": counts[n], **config.models.get(n, {})} for n in sorted(counts)}
 
 
 def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict[str, Any]:
@@ -168,7 +194,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     _refuse_unwritable(folder)
     built = built_names(folder)
     if not work.is_dir():
-        for path in sorted(folder.glob("Q*.json*")):
+        for path in found_questions(folder):
             if path.name not in built and path.with_suffix("").name not in built:
                 raise OutputError(
                     f"{folder}: contains question files not written by pfgen-rs build (such as "
@@ -248,10 +274,9 @@ def _script_warnings(config: BuildConfig, questions: Sequence[BuiltQuestion]) ->
     text = " ".join(answer for part in parts for answer in part)
     if not is_foreign(text, found):
         return []
-    script = max(letters(text).items(), key=lambda each: each[1], default=("no letters", 0))[0]
     return [
-        f"the answers are mostly in another script ({script}) than {found.name}, which {key} = {tag!r} "
-        f"expects: set language (one of {', '.join(LANGUAGES)}) to theirs"
+        f"the answers are mostly in another script than {found.name}, which {key} = {tag!r} expects: set "
+        f"language (one of {', '.join(LANGUAGES)}) to theirs"
     ]
 
 

@@ -32,6 +32,10 @@ STEPS: dict[str, type[Step]] = {
 """All steps by name, in the order in which a build takes them."""
 
 
+DETAILS = ("licence", "source", "family", "generation")
+"""What is known of a model that wrote candidates; `generation`, how it was asked, may be a table."""
+
+
 @dataclass(frozen=True)
 class Fields:
     """Names of the candidates' keys or columns. `source` and `model` may be missing from the data."""
@@ -72,9 +76,9 @@ class BuildConfig:
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
     get numbers in the order of their texts. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
     `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
-    given; the set states it, and `name`, `made_by`, `licence` and `citation`. `per_source`: apply the length
-    filter and the selection to each source separately, so that each ends with `select.count` answers;
-    otherwise there is only one source.
+    given; the set states it, and `name`, `made_by`, `licence` and `citation`. `models`: what is known of
+    models that wrote candidates, by name. `per_source`: apply the length filter and the selection to each
+    source separately, so that each ends with `select.count` answers; otherwise there is only one source.
     """
 
     candidates: Names
@@ -96,6 +100,7 @@ class BuildConfig:
     made_by: str = ""
     licence: str = ""
     citation: str = ""
+    models: Mapping[str, Any] = field(default_factory=dict)
     fields: Fields = Fields()
     normalise: Normalise = field(default=Normalise())
     rules: Rules = field(default=Rules())
@@ -117,6 +122,7 @@ class BuildConfig:
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
+        self._check_models()
 
     def _apply_preset(self) -> None:
         given = [name for name in ("unit", "skipped") if getattr(self, name)]
@@ -142,6 +148,18 @@ class BuildConfig:
             raise ConfigError(
                 "steps: normalise and rules need text: remove them or use another unit"
             )
+
+    def _check_models(self) -> None:
+        tables = self.models.items() if isinstance(self.models, Mapping) else [("", self.models)]
+        for name, own in tables:
+            said = own.items() if isinstance(own, Mapping) else [("", own)]
+            for key, value in said:
+                if key not in DETAILS or not isinstance(
+                    value, str | dict if key == DETAILS[-1] else str
+                ):
+                    raise ConfigError(
+                        f"models.{name!r}: expected texts called {', '.join(DETAILS)}, not {key} = {value!r}"
+                    )
 
     def step(self, name: str) -> Step:
         """Returns the step of this name with its settings."""
@@ -175,7 +193,7 @@ class BuildConfig:
     def provenance(self) -> dict[str, Any]:
         """Returns all settings that affect the result, including defaults but without paths."""
         settings = asdict(self)
-        for key in ("folder", "out", "candidates", "questions"):
+        for key in ("folder", "out", "candidates", "questions", "models"):
             del settings[key]
         return settings
 
@@ -197,7 +215,8 @@ class BuildConfig:
             if isinstance(data.get(name), dict):
                 known = {key: value for key, value in vars(section).items() if value is not None}
                 completed[name] = {**known, **completed[name]}
-        return _table(cls, completed, "", folder=folder)
+        models = completed.pop("models", {})
+        return _table(cls, completed, "", folder=folder, models=models)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""

@@ -247,7 +247,7 @@ class Context:
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
         if removed and removed[0].count == before.height:
-            hint = " (its style is that of `language`, or else for Japanese)" * (
+            hint = " (the style follows language; without it, it is for Japanese)" * (
                 name == "normalise"
             )
             raise BuildError(

@@ -3,8 +3,7 @@
 from xml.etree import ElementTree as ET
 
 from pfgen_rs.gating import Gate
-from pfgen_rs.io.text import visible
-from pfgen_rs.report.markup import inert
+from pfgen_rs.io.text import inert, visible
 from pfgen_rs.stats.estimates import Estimate
 
 _MARKS = {"pass": "✅", "drop": "❌", "rise": "❌", "cannot tell": "⚠️"}

@@ -5,7 +5,7 @@ import os
 import re
 from urllib.parse import quote
 
-from pfgen_rs.io.text import escaped, visible
+from pfgen_rs.io.text import escaped
 
 _SPECIAL = "_*`{}[]()#+-.!|"
 _CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}
@@ -19,9 +19,6 @@ _NEEDS_ESCAPE = re.compile("[" + re.escape("".join(map(chr, ESCAPES))) + "]")
 # What could end a cell, the text of a link, or `<code>`; names are otherwise printed unchanged.
 _BREAKING = {code: text for code, text in ESCAPES.items() if chr(code) not in "_{}()#+-.!"}
 _IN_LINKS = "/@+:,=~"
-# Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
-# so what acts only there may stay.
-_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
 
 
 def escape(text: str) -> str:
@@ -34,11 +31,6 @@ def escape(text: str) -> str:
 def cell_text(text: str) -> str:
     """Escape a name in a heading, a table cell or a link: only what would break out of it."""
     return text.translate(_BREAKING)
-
-
-def inert(text: str) -> str:
-    """Escape text within a line or cell of our own pages: Markdown, HTML and control characters."""
-    return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
 def link_target(path: str) -> str:

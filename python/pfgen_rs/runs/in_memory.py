@@ -22,6 +22,7 @@ from pfgen_rs.runs.score_store import ResponseScores, chunk_rows
 from pfgen_rs.runs.streaming import new_store
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.inputs import text_columns
+from pfgen_rs.scoring.left_out import without_own
 
 
 def evaluate(
@@ -35,6 +36,7 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     options = replace(options, tokens=benchmark.settings.unit == "token")
+    benchmark = without_own(benchmark, options.model, options.leave_out)
     found = text_columns(data, answers, options)
     codes, coded, read_as = batch.numbered_responses(benchmark, found, threads=threads)
     scores = batch.score_column(benchmark, codes, coded, threads=threads)
@@ -48,6 +50,7 @@ def evaluate(
         "clean": cleaning_mode(options.clean),
         "unclean": unclean,
         "read_as": read_as,
+        "model": options.model,
     }
     responses = MemoryResponses(found.questions, column)
     return result_in_memory(benchmark, codes, scores, responses, **about)

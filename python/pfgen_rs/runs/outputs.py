@@ -12,10 +12,12 @@ from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io.cleaning import REASONING, described
 from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, result_names
-from pfgen_rs.io.text import counted, plural
+from pfgen_rs.io.text import counted, plural, shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.left_out import count_answers, own_models
 from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.result import Result
 
 if TYPE_CHECKING:
@@ -149,6 +151,36 @@ def worthless_note(result: Result) -> str | None:
         return None
     answers = counted(result.height, "answer")
     return f"{result._place}: of {answers}, {' and '.join(found)}: they score about 0"
+
+
+def overlap_note(result: Result, advice: str) -> str | None:
+    """Returns a warning if the run's model wrote reference answers; `advice`: what leaves them out."""
+    benchmark, model = result.benchmark, result._own_model
+    if not model or benchmark.left_out is not None or not benchmark.models:
+        return None
+    written = count_answers(benchmark, own_models(benchmark.models, model))
+    if not written:
+        return None
+    share = f"{written:,} of {_references(benchmark):,} reference answers of this set"
+    lifted = f"which lifts its score: {advice} leaves them out"
+    return f"{result._place}: {visible(model)} wrote {share}, {lifted}"
+
+
+def left_out_note(result: Result) -> str | None:
+    """Returns what was left out of the set, if that was asked for."""
+    left_out = result.benchmark.left_out
+    if left_out is None:
+        return None
+    if not left_out.answers:
+        model = visible(result._own_model or "")
+        return f"{result._place}: no reference answers are by {model}: none are left out"
+    every = left_out.answers + _references(result.benchmark)
+    names = visible(shortened(", ".join(left_out.models), 120))
+    return f"{result._place}: scored without {left_out.answers:,} of {every:,} reference answers, by {names}"
+
+
+def _references(benchmark: QuestionSet) -> int:
+    return sum(len(answers) for question in benchmark for answers in question.answers.values())
 
 
 def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answer:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import errors
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.run_files import RESULT, stated_model
 from pfgen_rs.metrics.settings import BY_SOURCE, Settings
 from pfgen_rs.metrics.signature import part_of, signature
 from pfgen_rs.runs.scored_run import ScoredRun
@@ -85,8 +85,7 @@ class PublishedResult(ScoredRun):
     @property
     def name(self) -> str:
         """The model named in the configuration, or the name of the folder."""
-        model = (self.config or {}).get("model")
-        return model if isinstance(model, str) and model else Path(self.path).absolute().parent.name
+        return stated_model(self.config) or Path(self.path).absolute().parent.name
 
     @property
     def clean(self) -> str | None:

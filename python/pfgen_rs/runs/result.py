@@ -16,11 +16,11 @@ from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.remote.urls import is_url
-from pfgen_rs.io.run_files import run_name
+from pfgen_rs.io.run_files import run_name, stated_model
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, Settings, Summation, share_name
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.signature import part_of
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
@@ -59,6 +59,7 @@ class Result(ScoredRun):
     have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
     have been cut short, since only its last record has no newline. `read_as`: what the file was recognised
     as, with the numbers of prompts that contain their question and of answers without their reasoning.
+    `model`: who wrote the answers, if that was said; otherwise `config` may.
 
     A pickle has scores, but neither the benchmark nor texts of files: whoever
     reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
@@ -100,18 +101,20 @@ class Result(ScoredRun):
     planned: int | None = None
     cut_short: InputError | None = field(default=None, repr=False)
     read_as: ReadAs = PLAIN
+    model: str | None = None
 
     @property
     def name(self) -> str:
         """The run's name in its file, the model named in `config.json`, or the name of the folder or file."""
         if self.run is not None:
             return self.run
-        model = (self.config or {}).get("model")
-        return (
-            model
-            if isinstance(model, str) and model
-            else ("answers" if self.path is None else run_name(self.path))
-        )
+        own = "answers" if self.path is None else run_name(self.path)
+        return stated_model(self.config) or own
+
+    @property
+    def _own_model(self) -> str | None:
+        """Name of the model that wrote the answers, if it is known."""
+        return self.model or stated_model(self.config)
 
     @property
     def _place(self) -> str:
@@ -143,9 +146,7 @@ class Result(ScoredRun):
     def signature(self) -> str:
         """One line that makes the scores reproducible; includes the number of answers if some are missing."""
         counts = (len(self._counts), len(self.benchmark))
-        return signature(
-            self.benchmark.metadata_hash,
-            self.benchmark.settings,
+        return self.benchmark._signed(
             answered=counts,
             answers=None if self.planned is None else (self.height, self.planned),
             clean=self.clean,
@@ -334,6 +335,7 @@ class Result(ScoredRun):
     def _is_published_kind(self) -> bool:
         return (
             self.clean is None
+            and part_of(self.benchmark.signature, "without") is None
             and self.benchmark.settings.definition == Settings()
             and not self.is_partial
         )

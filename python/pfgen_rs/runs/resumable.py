@@ -17,6 +17,7 @@ from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.chunk import Kept, Options
 from pfgen_rs.io.reading import Keep, kept_columns, with_runs
 from pfgen_rs.io.remote.urls import is_url
+from pfgen_rs.io.run_files import stated_model
 from pfgen_rs.io.source import Closing, Source, opened_sources, storage_for
 from pfgen_rs.io.table_writer import TableWriter
 from pfgen_rs.lazy import pl
@@ -136,6 +137,7 @@ class Job(Closing):
             "fields": options.fields,
             "layout": [options.layout, options.requests, options.think],
             "clean": options.clean,
+            "left_out": options.leave_out and [options.leave_out, *self._models()],
             "run": None if options.run is None else options.run.key,
             "sizes": [options.text_size, options.rows],
         }
@@ -150,6 +152,10 @@ class Job(Closing):
             if self._table_path is not None:
                 remove_unfinished(Path(self._table_path))
         return store
+
+    def _models(self) -> list[str | None]:
+        """Returns who wrote the answers of each file, as far as it is known."""
+        return [self._options.model or stated_model(source.config()) for source in self.sources]
 
     def run(self, progress: streaming.ScoringProgress | None = None) -> list[Result]:
         """Score everything, and write the rows of the table as they become available."""

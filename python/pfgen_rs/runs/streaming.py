@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -19,15 +19,16 @@ from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import count_unclean, stated_mode
 from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
+from pfgen_rs.io.run_files import stated_model
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import score_store
 from pfgen_rs.runs.responses import FileResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.left_out import without_own
 
 if TYPE_CHECKING:
     from pfgen_rs.io.chunk import Kept
@@ -66,12 +67,13 @@ def score_sources(
     `once`: whether the benchmark scores nothing else, so that a single chunk need not keep the scorers.
     """
     results: list[Result] = []
+    own = _without_own_models(benchmark)
     pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
     try:
         with read_ahead(sources, replace(options, check=options.run is None)) as readings:
             files = (
                 _StreamedFile(
-                    benchmark,
+                    own(reading),
                     reading,
                     store,
                     threads,
@@ -89,6 +91,21 @@ def score_sources(
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # the others when they are asked for
     return results
+
+
+def _without_own_models(benchmark: QuestionSet) -> Callable[[Reading], QuestionSet]:
+    """Returns what returns the benchmark for a file: without answers of its own model, if it is asked to."""
+    without = lru_cache(maxsize=1)(without_own)  # runs of a model often follow each other
+
+    def own(reading: Reading) -> QuestionSet:
+        options = reading.options
+        if options.leave_out is None:
+            return benchmark
+        model = options.model or stated_model(reading.source.config())
+        found: QuestionSet = without(benchmark, model, options.leave_out)
+        return found
+
+    return own
 
 
 def _summarised_ahead(results: Sequence[Result]) -> None:
@@ -221,8 +238,7 @@ class _StreamedFile:
 
     def _signature(self) -> str:
         """Returns the scores' signature; whether all questions are answered is only known at the end."""
-        settings, clean = self._benchmark.settings, self._reading.clean
-        return signature(self._benchmark.metadata_hash, settings, clean=clean)
+        return self._benchmark._signed(clean=self._reading.clean)
 
     def scored(self) -> Generator[_StreamedChunk]:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
@@ -380,6 +396,7 @@ class _StreamedFile:
             unclean=self._unclean.get(name, Counter()),
             run=name,
             read_as=self._read_as,
+            model=reading.options.model,
         )
 
     @property

@@ -44,8 +44,10 @@ class AnswerScorer:
         self._numbers = benchmark._numbers
         self._column = benchmark._coder.column
         self._batches = benchmark._batches(list(benchmark))
-        self._simple = not benchmark.settings.compensated and not any(
-            benchmark._helpfulness(q).has_expressions for q in benchmark
+        self._simple = not (
+            benchmark.settings.compensated
+            or benchmark.left_out is not None
+            or any(benchmark._helpfulness(q).has_expressions for q in benchmark)
         )
         self._few: _native.Few | None = None
         # Warm up, so that the first call takes no longer than others.

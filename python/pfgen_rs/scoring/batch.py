@@ -16,6 +16,7 @@ from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Responses, Table, text_columns
+from pfgen_rs.scoring.rescaling import rescaled, scales_of
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # number of questions to inspect for a hint in an error message
@@ -106,6 +107,8 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
     codes, compensated = _native.Codes(np.zeros(1, np.uint32)), benchmark.settings.compensated
     scored = benchmark._lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
+    number = np.full(1, benchmark._number_of[found.id], np.uint32)
+    scored = rescaled(benchmark, lambda: number, scored)
     columns = (column[0].item() for column in scored.columns)
     values = dict(zip(score_names(benchmark.sources), columns, strict=True))
     value, cut = rules.evaluate(text, coded)
@@ -130,6 +133,9 @@ def _details(
         dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
     ]
     fluency, fluency_cut, truthfulness, truthfulness_cut = by_source
+    for source, scales in scales_of(benchmark, question).items():
+        fluency[source] *= scales[0]
+        truthfulness[source] = min(truthfulness[source] * scales[1], 1.0)
     return Details(fluency, fluency_cut, truthfulness, truthfulness_cut, value, cut)
 
 
@@ -225,10 +231,11 @@ def _score_rows(
             others.append((number, rules.expression_ends(texts, threads=threads)))
     compensated = benchmark.settings.compensated
     try:
-        return batches.score(codes, answers.coded, start, count, others, compensated, threads)
+        found = batches.score(codes, answers.coded, start, count, others, compensated, threads)
     except StoreError as error:  # only of scorers that are read now
         benchmark._give_up_cache(error)
         return _score_rows(benchmark, codes, answers, start, count, threads, once=False)
+    return rescaled(benchmark, lambda: codes.array()[start : start + count], found)
 
 
 def score_frame(

@@ -1,5 +1,6 @@
 """The studies of the papers: sources, metrics, and the leaderboard against other benchmarks."""
 
+from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
 from pfgen_rs.studies.metrics import (
     Correlation,
@@ -10,7 +11,7 @@ from pfgen_rs.studies.metrics import (
     study_metrics,
 )
 from pfgen_rs.studies.sources import SourceStudy, study_sources
-from pfgen_rs.studies.tables import BenchmarkTable, model_key, read_aliases, read_benchmark_table
+from pfgen_rs.studies.tables import BenchmarkTable, read_aliases, read_benchmark_table
 
 __all__ = [
     "AgainstStudy",

@@ -10,6 +10,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
+from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.studies import metrics, tables
 
@@ -46,9 +47,7 @@ def study_against(
             path=theirs.path,
         )
     names = theirs.find(name)
-    alias_keys = {
-        tables.model_key(one): tables.model_key(other) for one, other in (aliases or {}).items()
-    }
+    alias_keys = {model_key(one): model_key(other) for one, other in (aliases or {}).items()}
     heading = OURS if metric == METRICS[0] else f"pfgen {metric}"
     labels = _labelled_columns(theirs, columns, names)
     while heading in labels:
@@ -56,7 +55,7 @@ def study_against(
     found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading)
     known = theirs.keys(names, alias_keys)
     own = dict(ours.select("key", "model").iter_rows())
-    excluded = {tables.model_key(one) for one in exclude}
+    excluded = {model_key(one) for one in exclude}
     only_theirs = {key: known[key] for key in known if key not in own and key not in excluded}
     only_ours = {key: own[key] for key in sorted(own) if key not in known}
     return AgainstStudy(
@@ -70,7 +69,7 @@ def study_against(
 
 
 def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
-    keys = {tables.model_key(name): name for name in exclude}
+    keys = {model_key(name): name for name in exclude}
     unknown = [name for key, name in keys.items() if key not in set(ours["key"])]
     if unknown:
         raise InputError(f"the leaderboard has no model {shortened(unknown[0])!r} to leave out")
@@ -138,9 +137,9 @@ def _idle_aliases(
     known = theirs.keys(names, {})
     notes = []
     for one, other in aliases.items():
-        if tables.model_key(one) not in known:
+        if model_key(one) not in known:
             notes.append(f"alias {shortened(one)!r}: the table has no such model")
-        elif tables.model_key(other) not in own:
+        elif model_key(other) not in own:
             notes.append(f"alias {shortened(other)!r}: the leaderboard has no such model")
     return notes
 

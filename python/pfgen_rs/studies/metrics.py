@@ -11,9 +11,10 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
+from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
-from pfgen_rs.studies.tables import BenchmarkTable, model_key, read_benchmark_table
+from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table
 
 FEWEST = 3  # two points always lie on a line
 """The least number of models that a correlation is over."""

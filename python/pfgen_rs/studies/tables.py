@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io import formats, source
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import pl
+from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.stats.checks import LARGEST, shown_value
 
 KEYS = "(names)"
@@ -308,19 +308,6 @@ _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
 _ALIKE = 0.85  # of two names with the same digits
 _LONGEST = 100  # characters of a name for which near misses are sought
 _MOST = 5_000  # names of theirs for which they are
-
-
-def model_key(name: str) -> str:
-    """Returns what spellings of a model's name have in common; empty if the name has no letter or digit.
-
-    The name in Unicode's form NFKC and case-folded, without what is before the last slash, and with each run
-    of other characters than letters and digits replaced by one hyphen.
-
-    >>> model_key("meta-llama/Meta-Llama-3.1_8B")
-    'meta-llama-3-1-8b'
-    """
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return _NO_LETTER_OR_DIGIT.sub("-", folded.rpartition("/")[2]).strip("-")
 
 
 def read_aliases(path: Path) -> dict[str, str]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io import atomic, table_writer
+from pfgen_rs.io.text import inert
 from pfgen_rs.lazy import Figure, np, pl
-from pfgen_rs.report.markup import inert
 
 MISSING = "–"
 

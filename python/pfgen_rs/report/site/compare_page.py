@@ -14,7 +14,6 @@ from pfgen_rs import InputError, Result
 from pfgen_rs.io.run_files import is_system, named_results
 from pfgen_rs.lazy import Floats, np
 from pfgen_rs.metrics.settings import METRICS
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
@@ -184,7 +183,7 @@ def comparison_page(
         root=root,
         nav=nav,
         here="compare",
-        signature=signature(benchmark.metadata_hash, benchmark.settings, clean=clean),
+        signature=benchmark._signed(clean=clean),
         most=most,
         metrics=METRICS,
         explained=unknown.explained(

@@ -1,0 +1,114 @@
+"""Leaves reference answers of given models out of a set, and finds a run's own model among its makers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+from typing import Literal, get_args
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.questions.question import Question
+
+LeaveOut = Literal["model", "family"]
+"""Whose reference answers are left out: those of the run's own model, or of all of its organisation."""
+_NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
+
+
+def model_key(name: str) -> str:
+    """Returns what spellings of a model's name have in common; empty if the name has no letter or digit.
+
+    The name in Unicode's form NFKC and case-folded, without what is before the last slash, and with each run
+    of other characters than letters and digits replaced by one hyphen.
+
+    >>> model_key("meta-llama/Meta-Llama-3.1_8B")
+    'meta-llama-3-1-8b'
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return _NO_LETTER_OR_DIGIT.sub("-", folded.rpartition("/")[2]).strip("-")
+
+
+def organisation_key(name: str) -> str:
+    """Returns the part of a model's name before its last slash, as `model_key` does; empty without one."""
+    return model_key(name.rpartition("/")[0])
+
+
+def own_models(models: Iterable[str], model: str, leave_out: LeaveOut = "model") -> tuple[str, ...]:
+    """Returns those of `models` that are `model`, or of its family: of the same organisation.
+
+    Names are compared by their keys (`model_key`); the organisation is what is before the last slash. Where
+    `model` names none, it is that of the models which have its name. Raises `SettingsError` for another
+    `leave_out`.
+
+    >>> own_models(["a/m-7b", "a/m-70b", "b/n"], "M-7B", "family")
+    ('a/m-7b', 'a/m-70b')
+    """
+    if leave_out not in get_args(LeaveOut):
+        known = " or ".join(map(repr, get_args(LeaveOut)))
+        raise SettingsError(f"invalid leave_out {leave_out!r}: expected {known}")
+    known_models, key = tuple(models), model_key(model)
+    same = tuple(name for name in known_models if key and model_key(name) == key)
+    if leave_out == "model":
+        return same
+    families = {organisation_key(name) for name in (model, *same)} - {""}
+    return tuple(
+        name for name in known_models if name in same or organisation_key(name) in families
+    )
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The models whose reference answers a set lacks, and what makes its scores comparable (scoring 11).
+
+    `models`: their names, sorted. `answers`: the number of theirs. `scales`: by question and source, the
+    factors of Fluency and of Truthfulness.
+    """
+
+    models: tuple[str, ...]
+    answers: int
+    scales: Mapping[str, Mapping[str, tuple[float, float]]]
+
+    @cached_property
+    def mark(self) -> str | None:
+        """What a signature says of answers left out: a digest of the names, which could break its line."""
+        if not self.answers:
+            return None
+        digest = hashlib.sha256("\n".join(self.models).encode(errors="surrogatepass")).hexdigest()
+        return f"{digest[:8]}-{self.answers}"
+
+
+def count_answers(
+    questions: Iterable[Question], models: Collection[str], source: str | None = None
+) -> int:
+    """Returns the number of reference answers that these models wrote, of one source or of all."""
+    return sum(
+        sum(_is_theirs(question, models, own))
+        for question in questions
+        for name, own in question.makers.items()
+        if source in (None, name)
+    )
+
+
+def without_answers(question: Question, models: Collection[str]) -> Question | None:
+    """Returns a question without the reference answers of these models, nor sources that have no others.
+
+    It belongs to no file. `None` if no answers are left.
+    """
+    answers, makers = {}, {}
+    for source, own in question.makers.items():
+        kept = [not theirs for theirs in _is_theirs(question, models, own)]
+        if any(kept):
+            answers[source] = tuple(compress(question.answers[source], kept))
+            makers[source] = tuple(compress(own, kept))
+    return replace(question, answers=answers, makers=makers) if answers else None
+
+
+def _is_theirs(
+    question: Question, models: Collection[str], makers: Sequence[int | None]
+) -> list[bool]:
+    theirs = {place for place, name in enumerate(question.models) if name in models}
+    return [maker in theirs for maker in makers]
