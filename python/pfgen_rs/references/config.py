@@ -75,7 +75,7 @@ class BuildConfig:
     `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
     `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
-    get numbers in order of appearance. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
+    get numbers in the order of their texts. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
     `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
     given; the set states it, and `name`, `made_by`, `licence` and `citation`. `models`: what is known of
     models that wrote candidates, by name. `per_source`: apply the length filter and the selection to each
