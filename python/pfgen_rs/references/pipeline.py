@@ -105,7 +105,7 @@ class Build:
         progress: candidates.BuildProgress | None = None,
     ) -> None:
         self._config, self._prepared = config, prepared
-        self._memory = max(memory - _OWN, memory // 4)
+        self._memory = max(memory - _OWN, memory // 4, 1)
         self._threads, self._progress = threads, progress
         self._stopped = threading.Event()
 
