@@ -43,6 +43,7 @@ from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_path
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
+    from pfgen_rs.questions.left_out import LeaveOut
     from pfgen_rs.references.check import Check
 
 _LOG = logging.getLogger(__name__)
@@ -133,15 +134,17 @@ class Benchmark(QuestionSet):
         runs: Iterable[str | os.PathLike[str]] = (),
         *,
         against: Benchmark | str | os.PathLike[str] | None = None,
+        influence: LeaveOut | None = None,
     ) -> Check:
         """Diagnose the reference answers, on their own and by the scores they give to runs.
 
         What `pfgen-rs build check` says, as `pfgen_rs.references.check.check`; print it. `runs`: files, run
-        folders or globs. `against`: another set to correlate their scores with.
+        folders or globs. `against`: another set to correlate their scores with. `influence`: whether to
+        measure how much a `model` that wrote reference answers, or its `family`, lifts its own scores.
         """
         from pfgen_rs.references.check import check  # it needs this module
 
-        return check(self, runs, against=against)
+        return check(self, runs, against=against, influence=influence)
 
     def without_models(self, models: Iterable[str]) -> Self:
         """Return the benchmark without the reference answers that these models wrote.

@@ -3,7 +3,7 @@
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
@@ -162,7 +162,6 @@ _HEADINGS = {
     "note_average": "example",
     "warnings": "warnings",
 }
-_IN_JSON = ("against", "against_runs")
 
 
 @app.command("check")
@@ -184,6 +183,17 @@ def check(
         str | None,
         typer.Option(metavar="SET", help="Another set, to correlate the scores of the runs with."),
     ] = None,
+    influence: Annotated[
+        bool,
+        typer.Option(
+            "--influence",
+            help="Measure how much models that wrote reference answers lift their own scores.",
+        ),
+    ] = False,
+    leave_out: Annotated[
+        Literal["model", "family"],
+        typer.Option(help="With --influence: a model, or all models of its organisation."),
+    ] = "model",
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
@@ -210,15 +220,15 @@ def check(
 
     with terminal.building() as progress, progress_log.logged("pfgen_rs", process.warn):
         tell = partial(progress, benchmark)
-        checked = check_set(benchmark, run or (), against=against, threads=threads, progress=tell)
+        how: dict[str, Any] = {"influence": leave_out if influence else None, "threads": threads}
+        checked = check_set(benchmark, run or (), against=against, progress=tell, **how)
     if out is not None:
         checked.to_dir(out)
     if output_format == "json":
         questions = checked.summary.to_dicts()
         about = {"signature": checked.signature, "findings": checked.findings}
-        found = {
-            name: checked.tables[name].to_dicts() for name in _IN_JSON if name in checked.tables
-        }
+        shown = checked.tables.keys() & {"against", "against_runs", "influence"}
+        found = {name: checked.tables[name].to_dicts() for name in sorted(shown)}
         process.emit_json({**about, "questions": questions, **found})
     else:
         terminal.show(*_check_lines(checked))

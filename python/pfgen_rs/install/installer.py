@@ -44,7 +44,8 @@ def install(
 
     Raises `InstallError`, and leaves an existing installation unchanged.
     """
-    if source is None and name not in store.known() and name is not None and _is_source(name):
+    is_alone = source is None and name not in store.known() and _is_source(name or "")
+    if is_alone:
         name, source = None, name
     is_set = source and (name is None or store.name_problem(name) is None)
     entry = None if is_set else store.find(_DEFAULT if name is None else name)
@@ -55,7 +56,7 @@ def install(
         with store.staging(entry.name if entry else _SET) as staged:
             path = _fetched(staged, label, progress, sha256)
             if entry is None:
-                entry = _set_in(path, name, label)
+                entry = _set_in(path, name, label, None if is_alone else _DEFAULT)
                 if store.is_intact(entry):
                     return store.place(entry.name)
             _fill(staged, entry, path, label)
@@ -92,13 +93,13 @@ def _fetched(
     return path
 
 
-def _set_in(path: Path, name: str | None, label: str) -> store.CatalogEntry:
-    """Returns what an archive says of the set in it; without a set, it may have the published benchmark."""
+def _set_in(path: Path, name: str | None, label: str, default: str | None) -> store.CatalogEntry:
+    """Returns what an archive says of the set in it; without a set, it has the benchmark `default`."""
     with closing(archive.read_members(path, [store.RECORD], label)) as members:
         content = next((content for _, content in members), None)
     if content is None:
-        if name is None:
-            return store.find(_DEFAULT)
+        if name is None and default is not None:
+            return store.find(default)
         raise InstallError(f"{label}: not an archive that 'pfgen-rs data publish' made")
     try:
         entry = store.entry_of(content)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InputError, OutputError, meant
+from pfgen_rs.errors import BenchmarkError, InputError, OutputError, meant
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import settings as how
@@ -209,11 +209,8 @@ def save_questions(bench: QuestionSet, folder: Path) -> Path:
     contents = {f"{q.id}.json": _content(q) for q in bench}
     if _metadata_hash(contents) != bench.metadata_hash:
         raise OutputError("the files would differ from those that were read: copy these instead")
-    try:
-        found = files.read_folder(folder)[1]
-    except BenchmarkNotFoundError:
-        found = ""
-    if found and found != bench.metadata_hash:
+    found = files.found_questions(folder) or files.found_questions(folder / "data")
+    if found and files.read_folder(folder)[1] != bench.metadata_hash:
         raise OutputError(f"{folder}: contains another set: remove it, or choose another folder")
     if not found:
         with staged_folder(folder, "saving") as staged:

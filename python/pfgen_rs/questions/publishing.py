@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import lzma
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pfgen_rs.errors import BenchmarkError, InstallError, OutputError
+from pfgen_rs.errors import BenchmarkError, InstallError
 from pfgen_rs.install import archive, installer, store
 from pfgen_rs.io.atomic import refuse_url, write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions import card
-from pfgen_rs.questions.about import STATED
+from pfgen_rs.questions.about import STATED, About
 from pfgen_rs.questions.folder import settings_of_folder
-from pfgen_rs.questions.question import question_paths, read_folder
-from pfgen_rs.questions.question_set import QuestionSet, stated_by
+from pfgen_rs.questions.question import Question, question_paths, read_folder
+from pfgen_rs.questions.question_set import stated_by
 
 _CARD = card.CARD
 
@@ -51,26 +53,24 @@ def publish(folder: Path, out: str | Path | None = None) -> Published:
     """
     questions, metadata_hash = read_folder(folder)
     settings = settings_of_folder(folder, None, stated_by(questions))
-    bench = QuestionSet(questions, metadata_hash, settings, folder)
     place = question_paths(folder)[0].parent
-    made = card.read_provenance(place / store.PROVENANCE)
-    if made is not None:
-        _check_provenance(bench, made, place / store.PROVENANCE)
+    made = _provenance(place / store.PROVENANCE, questions, metadata_hash)
     names = [str(question.file) for question in questions]
     names += [name for name in (store.PROVENANCE, EXAMPLES, _CARD) if (place / name).is_file()]
     files = {name: (place / name).read_bytes() for name in names}
     if _CARD not in files:
-        files[_CARD] = card.card(questions, bench.settings, metadata_hash, made)
-    name = _name_of(bench, folder)
-    digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
-    entry = store.CatalogEntry(name, "", metadata_hash, digests)
+        files[_CARD] = card.card(questions, settings, metadata_hash, made)
+    name = _name_of(questions[0].about, folder)
+    entry = store.CatalogEntry(name, "", metadata_hash, _digests(files))
     path = Path(out or f"{name}.tar.xz")
     refuse_url(path)
     content = _packed(entry, files)
     _read_again(content, entry)
     write_atomic(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    return Published(name, path, len(content), digest, len(bench), _wanting(bench, made, place))
+    return Published(
+        name, path, len(content), digest, len(questions), _wanting(questions, made, place)
+    )
 
 
 def install(
@@ -93,43 +93,47 @@ def _check_loads(folder: Path) -> None:
         ) from None
 
 
-def _check_provenance(bench: QuestionSet, made: card.Provenance, path: Path) -> None:
-    """Raise `BenchmarkError` unless a provenance is that of these question files."""
-    counts = {q.id: {source: len(own) for source, own in q.answers.items()} for q in bench}
-    told = {
-        name: each.get("answers") for name, each in made["questions"].items() if each.get("answers")
-    }
-    own_hash = made.get("metadata_hash", bench.metadata_hash)  # older ones do not say
-    if told != counts or own_hash != bench.metadata_hash:
+def _provenance(
+    path: Path, questions: Sequence[Question], metadata_hash: str
+) -> card.Provenance | None:
+    """Returns the provenance of a set, if there is one. Raises `BenchmarkError` if it is of other files."""
+    counts = {q.id: {source: len(own) for source, own in q.answers.items()} for q in questions}
+    try:
+        made: dict[str, Any] = json.loads(path.read_bytes())
+        told = {name: own["answers"] for name, own in made["questions"].items() if own["answers"]}
+        own_hash = made.get("metadata_hash", metadata_hash)  # older ones do not say
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        told, own_hash = {}, None
+    if (told, own_hash) != (counts, metadata_hash):
         raise BenchmarkError(
             "is not that of the question files beside it: build the set again, or remove it",
             path=path,
         )
+    return made
 
 
-def _name_of(bench: QuestionSet, folder: Path) -> str:
-    stated = bench.about.name if bench.about else ""
-    for name in (stated, folder.resolve().name):
-        problem = store.name_problem(name)
+def _name_of(about: About | None, folder: Path) -> str:
+    names = [about.name if about else "", folder.resolve().name]
+    problems = {name: store.name_problem(name) for name in names if name}
+    for name, problem in problems.items():
         if problem is None:
             return name
-    raise InstallError(
-        f"{stated or folder.resolve().name!r} {problem}: set 'name' and build, or rename the folder"
-    )
+    name, problem = next(iter(problems.items()))
+    raise InstallError(f"{name!r} {problem}: set 'name' and build, or rename the folder")
 
 
-def _wanting(bench: QuestionSet, made: card.Provenance | None, place: Path) -> list[str]:
+def _wanting(questions: Sequence[Question], made: card.Provenance | None, place: Path) -> list[str]:
     """Returns sentences about what users of the set would ask for."""
-    about, makers = bench.about, card.makers_of(bench)
-    missing = [name for name in STATED if not (about and getattr(about, name))]
+    about, makers = questions[0].about or About(), card.makers_of(questions)
+    missing = [name for name in STATED if not getattr(about, name)]
     details = (made or {}).get("makers", {})
     unlicensed = [name for name in makers if name and not details.get(name, {}).get("licence")]
     told = {
-        f"the set does not state its {', '.join(missing)}": bool(missing),
-        f"{makers.get('', 0):,} of {sum(makers.values()):,} answers name no model": bool(
-            makers.get("")
-        ),
-        f"no licence is known of {', '.join(unlicensed)}": bool(unlicensed),
+        f"the set does not state its {', '.join(missing)}": missing,
+        f"{makers.get('', 0):,} of {sum(makers.values()):,} answers name no model": makers.get(""),
+        f"no licence is known of {', '.join(unlicensed)}": unlicensed,
         f"{store.PROVENANCE} is missing: nothing says how the set was made": made is None,
         f"{_CARD} is missing: one was made for the archive": not (place / _CARD).is_file(),
     }
@@ -152,9 +156,10 @@ def _read_again(content: bytes, entry: store.CatalogEntry) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "archive"
         path.write_bytes(content)
-        wanted = [store.RECORD, *entry.digests]
-        found = dict(archive.read_members(path, wanted, entry.name))
-    if store.entry_of(found.pop(store.RECORD)) != entry:
-        raise OutputError(f"{entry.name}: the archive has another record than it was given")
-    if {name: hashlib.sha256(own).hexdigest() for name, own in found.items()} != entry.digests:
-        raise OutputError(f"{entry.name}: the archive has other files than it was given")
+        found = dict(archive.read_members(path, [store.RECORD, *entry.digests], entry.name))
+    if store.entry_of(found.pop(store.RECORD)) != entry or _digests(found) != entry.digests:
+        raise InstallError(f"{entry.name}: the archive has other files than it was given")
+
+
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}

@@ -302,12 +302,15 @@ def question_paths(folder: Path) -> list[Path]:
     They are JSON, and their names begin with Q, or they have a `question_id` in their first 4,096 bytes.
     Raises `BenchmarkNotFoundError` if there are none.
     """
-    for place in (folder, folder / "data"):
-        paths = sorted(path for path in place.glob("*.json*") if _is_question(path))
-        if paths:
-            return paths
+    if paths := found_questions(folder) or found_questions(folder / "data"):
+        return paths
     problem = 'the folder has no question files (*.json, with a "question_id")'
     raise BenchmarkNotFoundError(problem, path=folder)
+
+
+def found_questions(folder: Path) -> list[Path]:
+    """Returns the question files of a folder itself, sorted by name."""
+    return sorted(path for path in folder.glob("*.json*") if _is_question(path))
 
 
 def read_question_file(path: Path) -> bytes:

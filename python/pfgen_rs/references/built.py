@@ -13,12 +13,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pfgen_rs import BenchmarkError, BuildError, OutputError, _native
-from pfgen_rs.errors import meant
+from pfgen_rs import BuildError, OutputError, _native
 from pfgen_rs.install.store import PROVENANCE
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
-from pfgen_rs.metrics.languages import LANGUAGES, is_foreign, letters
+from pfgen_rs.metrics.languages import LANGUAGES, is_foreign
 from pfgen_rs.metrics.settings import Settings, fitting_length, stated_settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.about import STATED, About, Makers, indexed_makers
@@ -27,12 +26,12 @@ from pfgen_rs.questions.question import (
     combined_digest,
     content_bytes,
     file_digest,
+    found_questions,
     lists_in_lines,
     question_of,
-    question_paths,
 )
 from pfgen_rs.references.candidates import LOG, Input
-from pfgen_rs.references.config import BuildConfig, Maker, Outline
+from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import OFFICIAL_STD, Spread
 from pfgen_rs.references.steps import StepReport
 
@@ -160,14 +159,8 @@ def provenance(
 
 def _makers(config: BuildConfig, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
     """Returns what is known of each model that wrote reference answers, and how many."""
-    counts = Counter(
-        name for each in questions for own in each.makers.values() for name in own if name
-    )
-    known = {name: asdict(config.models.get(name, Maker())) for name in sorted(counts)}
-    return {
-        name: {"answers": counts[name], **{key: said for key, said in own.items() if said}}
-        for name, own in known.items()
-    }
+    counts = Counter(n for each in questions for own in each.makers.values() for n in own if n)
+    return {n: {"answers": counts[n], **config.models.get(n, {})} for n in sorted(counts)}
 
 
 def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict[str, Any]:
@@ -208,7 +201,7 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
     _refuse_unwritable(folder)
     built = built_names(folder)
     if not work.is_dir():
-        for path in _question_files(folder):
+        for path in found_questions(folder):
             if path.name not in built and path.with_suffix("").name not in built:
                 raise OutputError(
                     f"{folder}: contains question files not written by pfgen-rs build (such as "
@@ -220,13 +213,6 @@ def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
             f"{folder}: contains a set with other questions ({Path(others[0]).stem}, …), which building "
             "only some questions would remove: choose another folder (--out)"
         )
-
-
-def _question_files(folder: Path) -> list[Path]:
-    try:
-        return [path for path in question_paths(folder) if path.parent == folder]
-    except BenchmarkError:
-        return []
 
 
 def _refuse_unwritable(folder: Path) -> None:
@@ -272,7 +258,6 @@ def finish_set(
         funnels = "; ".join(f"{each.outline.question_id}: {each.funnel}" for each in built[:_SHOWN])
         raise BuildError(f"no question has any answers left: {funnels}")
     warnings = [*_step_warnings(config, built), *_script_warnings(config, questions)]
-    warnings += _unknown_makers(config, built)
     mean = fmean(each.mean for question in questions for each in question.lengths.values())
     target = fitting_length(mean, config.length.target)
     if target != config.length.target:
@@ -300,20 +285,9 @@ def _script_warnings(config: BuildConfig, questions: Sequence[BuiltQuestion]) ->
     text = " ".join(answer for part in parts for answer in part)
     if not is_foreign(text, found):
         return []
-    script = max(letters(text).items(), key=lambda each: each[1], default=("no letters", 0))[0]
     return [
-        f"the answers are mostly in another script ({script}) than {found.name}, which {key} = {tag!r} "
-        f"expects: set language (one of {', '.join(LANGUAGES)}) to theirs"
-    ]
-
-
-def _unknown_makers(config: BuildConfig, built: Sequence[BuiltQuestion]) -> list[str]:
-    """Returns a sentence for each model of the configuration that no candidate names."""
-    known = {name for each in built for name in each.models}
-    return [
-        f"models.{name!r}: no candidate names this model{meant(name, known)}"
-        for name in config.models
-        if name not in known
+        f"the answers are mostly in another script than {found.name}, which {key} = {tag!r} expects: set "
+        f"language (one of {', '.join(LANGUAGES)}) to theirs"
     ]
 
 

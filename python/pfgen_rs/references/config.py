@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import BenchmarkError, ConfigError, SettingsError, meant, unreadable
 from pfgen_rs.io.source import read_toml
@@ -33,20 +33,8 @@ STEPS: dict[str, type[Step]] = {
 """All steps by name, in the order in which a build takes them."""
 
 
-Generation = str | Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Maker:
-    """A model that wrote candidates: its licence, where it is from, its family, and how it was asked."""
-
-    licence: str = ""
-    source: str = ""
-    family: str = ""
-    generation: Generation = ""
-
-
-Makers = Mapping[str, Maker]
+DETAILS = ("licence", "source", "family", "generation")
+"""What is known of a model that wrote candidates; `generation`, how it was asked, may be a table."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ class BuildConfig:
     `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
     `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
-    get numbers in order of appearance. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
+    get numbers in the order of their texts. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
     `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
     given; the set states it, and `name`, `made_by`, `licence` and `citation`. `models`: what is known of
     models that wrote candidates, by name. `per_source`: apply the length filter and the selection to each
@@ -113,7 +101,7 @@ class BuildConfig:
     made_by: str = ""
     licence: str = ""
     citation: str = ""
-    models: Makers = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
     fields: Fields = Fields()
     normalise: Normalise = field(default=Normalise())
     rules: Rules = field(default=Rules())
@@ -136,6 +124,7 @@ class BuildConfig:
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
+        self._check_models()
 
     def _apply_preset(self) -> None:
         given = [name for name in ("unit", "skipped") if getattr(self, name)]
@@ -163,6 +152,18 @@ class BuildConfig:
             )
         if self.unit == "token" and self.consensus.trusted:
             raise ConfigError("consensus.trusted needs text: leave it out or use another unit")
+
+    def _check_models(self) -> None:
+        tables = self.models.items() if isinstance(self.models, Mapping) else [("", self.models)]
+        for name, own in tables:
+            said = own.items() if isinstance(own, Mapping) else [("", own)]
+            for key, value in said:
+                if key not in DETAILS or not isinstance(
+                    value, str | dict if key == DETAILS[-1] else str
+                ):
+                    raise ConfigError(
+                        f"models.{name!r}: expected texts called {', '.join(DETAILS)}, not {key} = {value!r}"
+                    )
 
     def step(self, name: str) -> Step:
         """Returns the step of this name with its settings."""
@@ -218,7 +219,8 @@ class BuildConfig:
             if isinstance(data.get(name), dict):
                 known = {key: value for key, value in vars(section).items() if value is not None}
                 completed[name] = {**known, **completed[name]}
-        return _table(cls, completed, "", folder=folder)
+        models = completed.pop("models", {})
+        return _table(cls, completed, "", folder=folder, models=models)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""
@@ -291,40 +293,25 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
 
 
 def _value(kind: Any, value: object, where: str) -> Any:
-    if kind == Makers:
-        if isinstance(value, dict):
-            return {name: _value(Maker, own, f"{where}.{name}") for name, own in value.items()}
-        wanted = "a table of tables"
-    elif isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
+    if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if isinstance(value, dict):
             return _table(kind, value, where)
         wanted = "a table"
+    elif kind == Names:
+        if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        wanted = "a list of strings"
+    elif get_origin(kind) is Literal:
+        if value in get_args(kind):
+            return value
+        wanted = f"one of {', '.join(map(repr, get_args(kind)))}"
     else:
-        found, wanted = _simple(kind, value)
-        if found is not None:
-            return found
+        kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+        given = float(value) if float in kinds and type(value) is int else value
+        if type(given) in kinds:
+            return given
+        wanted = _WANTED[kinds[0]]
     raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
-
-
-def _simple(kind: Any, value: object) -> tuple[Any, str]:
-    """Returns the value of a kind that is no table, `None` for another one, and what was expected."""
-    if kind == Generation:
-        return value if _is_plain(value) else None, "text, or a table of texts and numbers"
-    if kind == Names:
-        is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-        return tuple(cast("Names", value)) if is_list else None, "a list of strings"
-    if get_origin(kind) is Literal:
-        known = get_args(kind)
-        return value if value in known else None, f"one of {', '.join(map(repr, known))}"
-    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-    given = float(value) if float in kinds and type(value) is int else value
-    return given if type(given) in kinds else None, _WANTED[kinds[0]]
-
-
-def _is_plain(value: object) -> bool:
-    kinds = (str, int, float, bool)
-    own = value.values() if isinstance(value, dict) else [value] * isinstance(value, str)
-    return bool(own) and all(isinstance(each, kinds) for each in own)
 
 
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}

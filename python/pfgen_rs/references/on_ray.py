@@ -15,6 +15,7 @@ from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.ranking import ranked
+from pfgen_rs.references.sorting import SortedPool
 
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
 _MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
@@ -25,7 +26,6 @@ def build_on_ray(
     dataset: Any,
     config: BuildConfig,
     *,
-    order: str,
     outlines: Sequence[Outline] | None = None,
     inputs: Sequence[Input] = (),
     **options: Any,
@@ -33,10 +33,9 @@ def build_on_ray(
     """Build the set described by `config` from a dataset of Ray: question files are those of `build`.
 
     `dataset`: candidates, with the columns that `config.fields` names (source and model may be missing);
-    `config.candidates` is not read. `order`: a column of distinct values that sort as the candidates' lines
-    would; datasets have no order of their own. The candidates of a question must fit into the memory of a
-    task. `outlines` replaces the configuration's `questions`. `inputs`: what the provenance says of the
-    input files; with those of `build`, it has the same bytes, too. `options`: those of Ray's tasks, such as
+    `config.candidates` is not read. The candidates of a question must fit into the memory of a task.
+    `outlines` replaces the configuration's `questions`. `inputs`: what the provenance says of the input
+    files; with those of `build`, it has the same bytes, too. `options`: those of Ray's tasks, such as
     `num_cpus` (default: 1) or `memory`. A task whose worker dies runs again.
 
     With `skip_bad_lines`, rows without an answer or with an unknown question are left out.
@@ -48,16 +47,16 @@ def build_on_ray(
     _refuse(config)
     refuse_foreign(config.path(config.out), Path(), config.only)
     fields, known = config.fields, list(dataset.schema().names)
-    for name in (fields.question, fields.answer, order):
+    for name in (fields.question, fields.answer):
         if name not in known:
             raise InputError(f"no column {name!r}: expected one of {', '.join(known)}")
-    names = (fields.question, fields.answer, fields.source, fields.model, order)
+    names = (fields.question, fields.answer, fields.source, fields.model)
     dataset = dataset.select_columns([name for name in dict.fromkeys(names) if name in known])
-    outlines = _outlines(dataset, config, order, outlines)
+    outlines = _outlines(dataset, config, outlines)
     wanted = asked(outlines, config.only)
     prepared = config.prepared()
     pipeline.refuse_unknown(config, prepared, wanted)
-    work = QuestionGroups(config, order, outlines, wanted, prepared)
+    work = QuestionGroups(config, outlines, wanted, prepared)
     own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
     if "ranking" in config.steps:
         scores = _results(dataset, replace(work, scoring=True), own)
@@ -92,25 +91,23 @@ def _refuse(config: BuildConfig) -> None:
 
 
 def _outlines(
-    dataset: Any, config: BuildConfig, order: str, outlines: Sequence[Outline] | None
+    dataset: Any, config: BuildConfig, outlines: Sequence[Outline] | None
 ) -> Sequence[Outline]:
-    """Returns the outlines; without any, questions are numbered in order of appearance."""
+    """Returns the outlines; without any, questions are numbered in the order of their texts."""
     if outlines is None and config.questions:
         outlines = read_outlines(config.path(config.questions))
     if outlines is not None:
         return outlines
     question = config.fields.question
-    first = partial(_first_places, question, order)
-    rows = dataset.map_batches(first, batch_format="pyarrow").take_all()
-    rows.sort(key=lambda row: row[order])
-    texts = dict.fromkeys(row[question] for row in rows)
+    distinct = partial(_distinct, question)
+    rows = dataset.map_batches(distinct, batch_format="pyarrow").take_all()
+    texts = sorted({row[question] for row in rows})
     return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]
 
 
-def _first_places(question: str, order: str, table: Any) -> Any:
-    """Returns each question of a table with its first place in the order."""
-    rows = pl.DataFrame(table).select(question, order).drop_nulls()
-    return rows.group_by(question).agg(pl.col(order).min()).to_arrow()
+def _distinct(question: str, table: Any) -> Any:
+    """Returns each question of a table once."""
+    return pl.DataFrame(table).select(question).drop_nulls().unique().to_arrow()
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,6 @@ class QuestionGroups:
     """
 
     config: BuildConfig
-    order: str
     outlines: Sequence[Outline]
     asked: Sequence[Outline]
     prepared: Mapping[str, Any]
@@ -146,7 +142,7 @@ class QuestionGroups:
         frame = pl.DataFrame(table)
         row: dict[str, object] = {_ID: str(frame.get_column(_ID)[0])}
         try:
-            candidates = self._candidates(frame.sort(self.order))
+            candidates = self._candidates(frame)
             [outline] = [each for each in self.asked if each.question_id == row[_ID]]
             row[_BUILT] = self.built(outline, candidates)
         except PfgenError as error:
@@ -157,29 +153,31 @@ class QuestionGroups:
         return columns
 
     def built(self, outline: Outline, frame: pl.DataFrame) -> Any:
-        """Apply all steps to candidates (columns `COLUMNS`) in order, or only score the models."""
+        """Apply all steps to candidates (columns `COLUMNS`), or only score the models."""
         with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
             checkpoints = Checkpoints(Path(folder))
-            writer = steps.PoolWriter(checkpoints.pool(CANDIDATES, ""))
-            writer.add(frame)
-            writer.flush()
+            pool = SortedPool(checkpoints.pool(CANDIDATES, ""))
+            pool.add(frame)
+            pool.finish(_MEMORY)
             build = pipeline.Build(self.config, self.prepared, _MEMORY, threads=1)
             process = build.scored if self.scoring else build.stepped
             return process(outline, frame.height, "", checkpoints)
 
     def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns the columns `COLUMNS` of sorted rows, filled as a build on one machine fills them."""
-        fields, source, place = self.config.fields, self.config.source, pl.col(self.order)
-        self._refuse_row(frame, place.is_null(), "has no place in the order")
-        self._refuse_row(frame, ~place.is_first_distinct(), "has the place of another row")
+        """Returns the columns `COLUMNS` of rows, filled as a build on one machine fills them."""
+        fields, source = self.config.fields, self.config.source
         if frame.get_column(_ID)[0] == "":
-            first, text = (frame.get_column(name)[0] for name in (self.order, fields.question))
             raise UnknownQuestionError(
-                f"the row with {self.order} {first}: not the text or id of a configured question "
+                "not the text or id of a configured question "
                 "(set skip_bad_lines to skip such candidates)",
-                question=text,
+                question=min(
+                    frame.get_column(fields.question).drop_nulls().to_list(), default=None
+                ),
             )
-        self._refuse_row(frame, pl.col(fields.answer).is_null(), "has no answer")
+        if missing := frame.get_column(fields.answer).null_count():
+            raise InputError(
+                f"question {frame[_ID][0]}: {missing:,} of the candidates without an answer"
+            )
 
         def named(name: str, default: str) -> pl.Expr:
             if name not in frame.columns:
@@ -188,9 +186,3 @@ class QuestionGroups:
 
         own = named(fields.source, source) if self.config.per_source else pl.lit(source, pl.String)
         return frame.select(answer=pl.col(fields.answer), source=own, model=named(fields.model, ""))
-
-    def _refuse_row(self, frame: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
-        rows = frame.filter(wrong)
-        if rows.height:
-            place = rows.get_column(self.order)[0]
-            raise InputError(f"the row with {self.order} {place} {problem}")

@@ -24,7 +24,9 @@ from pfgen_rs.references.ranking import FEWEST, ranked, scores_by_first_set
 
 T = TypeVar("T")
 MEMORY = 4 << 30
+_OWN = 256 << 20  # bytes of Python, of libraries, and of what is being read
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
+_ANSWER = 20 << 10  # the same, for each answer that the length filter leaves
 _TICK = 0.1  # seconds between checks for Ctrl-C
 
 
@@ -59,8 +61,9 @@ def build(
 ) -> Built:
     """Build the set described by `config`, and write it to the configured folder.
 
-    `outlines` replaces the configuration's `questions`. `memory`: bytes to use, which determine how many
-    questions are processed at a time and how often candidates are read. Neither `memory` nor `threads`
+    `outlines` replaces the configuration's `questions`. `memory`: bytes that the
+    process may use (a gigabyte or more is kept to within 15 %), which determine how many questions are
+    processed at a time and how often candidates are read. Neither `memory` nor `threads`
     affects the result: the same candidates and configuration give the same bytes.
 
     Finished steps are kept in a hidden folder beside that of the set until a build succeeds. Later builds
@@ -102,7 +105,8 @@ class Build:
         progress: candidates.BuildProgress | None = None,
     ) -> None:
         self._config, self._prepared = config, prepared
-        self._memory, self._threads, self._progress = memory, threads, progress
+        self._memory = max(memory - _OWN, memory // 4, 1)
+        self._threads, self._progress = threads, progress
         self._stopped = threading.Event()
 
     def run(
@@ -145,7 +149,9 @@ class Build:
         self, process: Callable[..., T], work: Path, gathered: candidates.Gathered
     ) -> list[T]:
         """Process all questions, several at a time if memory allows; raises the first error."""
-        workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
+        largest = max(count for _, count in gathered.questions)
+        least = max(_LEAST, _ANSWER * min(largest, self._config.length.count))
+        workers = max(1, min(self._threads, len(gathered.questions), self._memory // least))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
                 pool.submit(
@@ -274,7 +280,7 @@ def refuse_unknown(
 
 
 def _by_source(state: steps.State, column: str) -> dict[str, list[str]]:
-    """Returns a column of the remaining rows by source, in the order of the candidates."""
+    """Returns a column of the remaining rows by source, in the order of the pool."""
     values: dict[str, list[str]] = {}
     for frame in state.frames("source", column):
         for (source,), rows in frame.group_by("source", maintain_order=True):

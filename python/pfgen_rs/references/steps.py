@@ -88,6 +88,12 @@ def damaged(path: Path) -> BuildError:
     )
 
 
+def owned(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns a copy of what is left of a frame: a filtered column of polars still holds all texts."""
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    return frame.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
+
+
 class PoolWriter:
     """Collects rows of a new pool, and writes a part whenever there are enough."""
 
@@ -156,6 +162,14 @@ class State:
         kept = self.kept.copy()
         kept[self.kept] = mask
         return replace(self, kept=kept)
+
+    def rewritten(self, folder: Path) -> Self:
+        """Returns the state with a pool in `folder` of nothing but what remains."""
+        writer, weights = PoolWriter(folder), self.kept_weights()
+        for frame in self.frames(*COLUMNS):
+            writer.add(owned(frame))
+        writer.flush()
+        return type(self)(Pool(folder), np.ones(writer.rows, dtype=np.bool_), weights)
 
     def kept_weights(self) -> NDArray[np.uint32] | None:
         """Returns the weights of the remaining rows."""
@@ -336,7 +350,7 @@ class Step:
 
 def joined(batches: Batches) -> pl.Series:
     """Returns a column in one piece."""
-    columns = list(batches())
+    columns = [owned(column.to_frame()).to_series() for column in batches()]
     return pl.concat(columns) if columns else pl.Series(dtype=pl.String)
 
 

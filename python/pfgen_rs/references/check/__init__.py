@@ -17,9 +17,8 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.io.text import inert, shortened, visible
 from pfgen_rs.lazy import pl
-from pfgen_rs.questions.locate import name_of
-from pfgen_rs.references.check import answers, findings, scores
-from pfgen_rs.references.check.against import against as compare_sets, common_questions, sentences
+from pfgen_rs.questions.left_out import LeaveOut
+from pfgen_rs.references.check import against as sets, answers, findings, influence as own, scores
 
 __all__ = ["Check", "check"]
 
@@ -30,6 +29,7 @@ _SHOWN = {
     "runs": "Runs",
     "source_runs": "Runs scored with a single source: correlations",
     "against": "Against another set",
+    "influence": "Models that wrote reference answers",
     "near_duplicate_pairs": "Near-duplicates",
     "contamination_examples": "Answers of runs found in the set",
 }
@@ -42,9 +42,9 @@ class Check:
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
     `near_duplicate_pairs`, `lengths`, `scripts`, `reference_spread`, `coverage`, `rules`, `sources`,
     `sources_overall` and, if there are runs, `runs`, `left_out` (answers to questions that the set does not
-    have, by run), `source_runs`, `contamination`, `contamination_examples` and, if there is another set,
-    `against` and `against_runs`. `summary` has one row per question; `findings` are sentences about the whole
-    set.
+    have, by run), `source_runs`, `contamination`, `contamination_examples` and, if asked for, `against`,
+    `against_runs` and `influence`. `summary` has one row per question; `findings` are sentences about the
+    whole set.
     """
 
     signature: str
@@ -83,6 +83,7 @@ def check(
     runs: Iterable[str | os.PathLike[str]] = (),
     *,
     against: Benchmark | str | os.PathLike[str] | None = None,
+    influence: LeaveOut | None = None,
     threads: int | None = None,
     progress: answers.CheckProgress | None = None,
     **reading: Any,
@@ -92,30 +93,27 @@ def check(
     `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
     `pfgen-rs score`; their responses are held in memory, and those to other questions are left out.
     `against`: another set, of the same questions or some of them, to correlate the runs' scores with.
+    `influence`: measure how much each model that wrote reference answers (or each `family`) lifts its own
+    scores.
 
     `progress` is called with the current activity, the number of parts done and their total. `reading`: how
     runs are read, as options of `score_file`, if not as usual.
 
-    Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
-    depend on `threads`. Raises the same errors as loading and scoring, `SettingsError` for tokens and for
-    another set without runs, and `InputError` for another set without a common question.
+    Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses, and with
+    `influence` as long again for every model. The results do not depend on `threads`. Raises the same errors
+    as loading and scoring, `SettingsError` for tokens and for another set without runs, and `InputError` for
+    another set without a common question.
     """
     loaded, files = resolve(benchmark, None), list(runs)
-    other = None if against is None else resolve(against, None)
+    other = None if against is None else sets.comparable(loaded, resolve(against, None), files)
     if "token" in {each.settings.unit for each in (loaded, other) if each}:
         raise SettingsError("cannot check a set of tokens: it contains no text")
-    if other:
-        common_questions(loaded, other)
-        if not files:
-            raise SettingsError(
-                "sets are compared by the scores they give to runs: name runs (--run)"
-            )
     interruptibly(lambda: loaded.prepare(threads=threads))
-    own = scores.self_scores(loaded, threads=threads, progress=progress)
+    self_scores = scores.self_scores(loaded, threads=threads, progress=progress)
     copies, pairs = answers.near_duplicates(loaded, progress=progress)
-    compared = scores.sources_compared(loaded, own)
+    compared = scores.sources_compared(loaded, self_scores)
     tables = {
-        "self_scores": own,
+        "self_scores": self_scores,
         "near_duplicates": copies,
         "near_duplicate_pairs": pairs,
         "lengths": answers.lengths(loaded),
@@ -126,6 +124,7 @@ def check(
         "sources": compared,
         "sources_overall": scores.sources_overall(compared),
     }
+    responses = None
     if files:
         responses, left_out = scores.scored_runs(
             loaded, files, threads=threads, progress=progress, **reading
@@ -139,15 +138,19 @@ def check(
             "left_out": left_out,
         }
         if other:
-            tables["against"], tables["against_runs"] = compare_sets(
+            tables["against"], tables["against_runs"] = sets.against(
                 loaded, other, responses, threads
             )
+    if influence:
+        tables["influence"] = own.influence(
+            loaded, self_scores, responses, influence, threads=threads, progress=progress
+        )
     summary = findings.summarise(loaded, tables)
     found = findings.findings(tables, summary, loaded.settings.unit)
     if other:
-        found += sentences(
-            tables["against"], name_of(other.folder) if other.folder else "the other set"
-        )
+        found += sets.sentences(tables["against"], other)
+    if influence:
+        found += own.sentences(tables["influence"], loaded)
     return Check(loaded.signature, tables, summary, found)
 
 

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from pfgen_rs import Benchmark, InputError, Question
+from pfgen_rs import Benchmark, InputError, Question, SettingsError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.questions.locate import name_of
 from pfgen_rs.references.check import scores
 from pfgen_rs.stats.correlation import group_resamples, pearson, percentile_interval
 from pfgen_rs.studies.metrics import correlation_text, interval_text
@@ -31,13 +32,13 @@ MOST = 100.0
 _RESAMPLES = 1_000
 _DIGITS = 6  # as the shares of sources
 _COUNTS = {"one_source": 1, "two_sources": 2, "three_sources": 3, "infinitely_many": np.inf}
+_FIGURES = ("ceiling_sources", "ceiling_pearson", *_COUNTS, "worth", "worth_low", "worth_high")
 _SCHEMA: dict[str, Any] = {
-    "which": pl.String,
+    **dict.fromkeys(["other", "which"], pl.String),
     **dict.fromkeys(["runs", "organisations", "questions"], pl.Int64),
     **dict.fromkeys(["pearson", "low", "high"], pl.Float64),
     "ceiling_questions": pl.Int64,
-    **dict.fromkeys(["ceiling_sources", "ceiling_pearson", *_COUNTS], pl.Float64),
-    **dict.fromkeys(["worth", "worth_low", "worth_high"], pl.Float64),
+    **dict.fromkeys(_FIGURES, pl.Float64),
     "no_ceiling": pl.String,
 }
 
@@ -80,6 +81,10 @@ class RunScores:
         """Number of sources of each question."""
         return np.bincount(self.questions)
 
+    def weights(self, questions: NDArray[Any]) -> Floats:
+        """Returns what a column counts in sums over questions that count so often."""
+        return np.asarray((questions / self.counts)[self.questions])
+
     def variances(self, runs: NDArray[Any], questions: NDArray[Any]) -> Variances | None:
         """Estimate the variances from the questions that have several sources.
 
@@ -117,69 +122,68 @@ class RunScores:
         """
         own = np.equal.outer(np.unique(self.sources), self.sources)
         asked = np.array([np.isin(self.questions, self.questions[columns]) for columns in own])
-        weights = questions[self.questions]
-        parts = own * weights, asked * weights / self.counts[self.questions]
+        parts = own * questions[self.questions], asked * self.weights(questions)
         alone, together = (np.einsum("sc,cd,sd->s", part, covariances, part) for part in parts)
         scale = np.sqrt(together / np.where(alone > 0, alone, np.inf)) @ own
         return np.asarray(covariances * np.multiply.outer(scale, scale))
 
     def correlation(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
         """Returns Pearson's correlation of the runs' means by both sets, or NaN; arguments as above."""
-        weights = (questions / self.counts)[self.questions]
-        sides = self.own @ questions, self.by_source @ weights
+        sides = self.own @ questions, self.by_source @ self.weights(questions)
         found = pearson(*(np.repeat(side, runs) for side in sides)) if questions.any() else None
         return np.nan if found is None else found
 
     def figures(self, organisations: Sequence[str]) -> dict[str, Any]:
         """Returns correlation and ceiling with their intervals; `organisations`: that of each run."""
-        several = self.counts > 1
-        runs, questions = (np.ones(count, np.int64) for count in self.own.shape)
-        r, variances = self.correlation(runs, questions), self.variances(runs, questions)
-        found: dict[str, Any] = {"questions": len(questions), "pearson": r}
+        width, several = len(self.counts), self.counts > 1
+        once = np.ones(len(self.own), np.int64), np.ones(width, np.int64)
+        r, ceiling_r, worth = self._measured(*once)
+        found: dict[str, Any] = {"questions": width, "pearson": r}
         if r != r:
-            return found | {"no_ceiling": "the correlation is undefined"}
-        drawn = list(self._resamples(organisations))
-        interval = percentile_interval([self.correlation(*each) for each in drawn])
-        found |= dict(zip(("low", "high"), interval, strict=True))
-        if not several.any():
-            return found | {"no_ceiling": "none of the questions has several sources there"}
-        if len(runs) < FEWEST:
-            return found | {"no_ceiling": f"it takes {FEWEST} runs"}
-        if variances is None:
-            return found | {"no_ceiling": "the sources there do not agree, or do not differ"}
-        low, high = percentile_interval([self._worth(*each) for each in drawn])
-        return found | {
-            "ceiling_questions": several.sum(),
-            "ceiling_sources": self.counts[several].mean(),
-            "ceiling_pearson": self.correlation(runs, questions * several),
-            **{name: variances.reached(count) for name, count in _COUNTS.items()},
-            "worth": self._worth(runs, questions),
-            "worth_low": low,
-            "worth_high": high,
-        }
-
-    def _worth(self, runs: NDArray[Any], questions: NDArray[Any]) -> float:
-        variances = self.variances(runs, questions)
-        r = self.correlation(runs, questions * (self.counts > 1))
-        return variances.worth(r) if variances else np.nan
-
-    def _resamples(self, organisations: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-        """Yield how often each run and each question is drawn."""
+            return found | {"no_ceiling": "a correlation takes three runs that differ"}
         groups = np.unique(organisations, return_inverse=True)[1]
         if groups.max() < 2:
             groups = np.arange(len(groups))
         runs = group_resamples(int(groups.max()) + 1, _RESAMPLES, 0)[:, groups]
-        return zip(runs, group_resamples(self.own.shape[1], _RESAMPLES, 1), strict=True)
+        each = zip(runs, group_resamples(width, _RESAMPLES, 1), strict=True)
+        drawn = np.array([self._measured(*counts) for counts in each])
+        found["low"], found["high"] = percentile_interval(drawn[:, 0])
+        if not several.any():
+            return found | {"no_ceiling": "none of the questions has several sources there"}
+        variances = self.variances(*once)
+        if variances is None or len(runs[0]) < FEWEST:
+            agree = "the sources there do not agree, or do not differ"
+            return found | {"no_ceiling": agree if variances is None else f"it takes {FEWEST} runs"}
+        found |= {name: variances.reached(count) for name, count in _COUNTS.items()}
+        found |= {
+            "ceiling_questions": several.sum(),
+            "ceiling_sources": self.counts[several].mean(),
+        }
+        found |= {"ceiling_pearson": ceiling_r, "worth": worth}
+        found["worth_low"], found["worth_high"] = percentile_interval(drawn[:, 2])
+        return found
+
+    def _measured(self, runs: NDArray[Any], questions: NDArray[Any]) -> tuple[float, float, float]:
+        """Returns the correlation, that over the questions with several sources, and the set's worth."""
+        r, variances = self.correlation(runs, questions), self.variances(runs, questions)
+        ceiling_r = self.correlation(runs, questions * (self.counts > 1))
+        return r, ceiling_r, variances.worth(ceiling_r) if variances else np.nan
 
 
-def common_questions(benchmark: Benchmark, other: Benchmark) -> dict[str, Question]:
-    """Map the ids of questions to those of the same texts in the other set. Raises `InputError` for none."""
-    found = {q.id: other.find(q) for q in benchmark if q in other}
-    if not found:
+def comparable(benchmark: Benchmark, other: Benchmark, runs: Sequence[object]) -> Benchmark:
+    """Returns the other set if it has a question in common, and there are runs. Raises `PfgenError`."""
+    if not _pairs(benchmark, other):
         raise InputError(
             "the two sets have no question in common: expected the same texts (ids may differ)"
         )
-    return found
+    if not runs:
+        raise SettingsError("sets are compared by the scores they give to runs: name runs (--run)")
+    return other
+
+
+def _pairs(benchmark: Benchmark, other: Benchmark) -> dict[str, Question]:
+    """Map the ids of questions to those of the same texts in the other set."""
+    return {question.id: other.find(question) for question in benchmark if question in other}
 
 
 def against(
@@ -187,20 +191,20 @@ def against(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Correlate the scores of runs by two sets: means of Fluency and Truthfulness over common questions.
 
-    Only questions that all runs answer count. The first table has a row for `which` runs, `all` and those
-    `above 0.5` by the other set: numbers of `runs`, `organisations` (what names have before a slash) and
-    `questions`; `pearson`, and its interval from `low` to `high`. Then the ceiling, null where there is
-    `no_ceiling`, for the reason given: the number of `ceiling_questions`, which have several sources in the
-    other set, and of sources each (`ceiling_sources`, a mean); `ceiling_pearson`, the correlation over these
-    questions; that which `one_source`, `two_sources`, `three_sources` and `infinitely_many` fresh ones would
-    have; how many the set is `worth`, at most 100, and the interval of that. The second table has the means:
-    `run`, `organisation`, `own`, `other`.
+    Only questions that all runs answer count. The first table has the `other` set's signature, and a row for
+    `which` runs, `all` and those `above 0.5` by that set: numbers of `runs`, `organisations` (what names have
+    before a slash), `questions`; `pearson`, with its interval from `low` to `high`. The ceiling, null where
+    there is none, for the reason given (`no_ceiling`): the number of `ceiling_questions`, which have several
+    sources in the other set, and of sources each (`ceiling_sources`, a mean); `ceiling_pearson`, the
+    correlation over these questions; that which `one_source`, `two_sources`, `three_sources` and
+    `infinitely_many` fresh ones would have; how many the set is `worth`, at most 100, and the interval of
+    that. The second table has the means: `run`, `organisation`, `own`, `other`.
 
     Intervals, of 95 %: questions, and organisations, drawn with replacement 1,000 times (runs, if there are
     fewer than three organisations). Values are accurate to 6 decimals. `responses` as returned by
     `scored_runs`. Raises `InputError` if no common question is answered by all runs.
     """
-    pairs = common_questions(benchmark, other)
+    pairs = _pairs(benchmark, other)
     asked = responses.filter(pl.col("question_id").is_in(list(pairs)))
     texts = [pairs[question].text for question in asked.get_column("question_id")]
     again = other.score_batch(texts, asked.get_column("answer"), threads=threads)
@@ -217,60 +221,45 @@ def against(
         np.array([n for n, _ in columns]),
         np.array([other.sources.index(s) for _, s in columns]),
     )
-    return _tables(found, runs)
-
-
-def _tables(found: RunScores, runs: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    weights = 1 / (found.counts[found.questions] * len(found.counts))
-    own, other = found.own.mean(axis=1), found.by_source @ weights
-    organisations = np.array([_organisation(run) for run in runs])
+    weights = found.weights(np.ones(len(answered))) / len(answered)
+    own_means, means = found.own.mean(axis=1), found.by_source @ weights
+    organisations = np.array([scores.model_of(run).partition("/")[0] for run in runs])
     rows = []
-    for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", other > GOOD)):
+    for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", means > GOOD)):
         names = organisations[chosen].tolist()
         part = replace(found, own=found.own[chosen], by_source=found.by_source[chosen])
-        counts = {"which": which, "runs": len(names), "organisations": len(set(names))}
-        rows.append({**counts, **part.figures(names)})
-    table = pl.DataFrame(rows, schema=_SCHEMA)
-    means = {"run": runs, "organisation": organisations, "own": own, "other": other}
+        about = {"other": other.signature, "which": which, **part.figures(names)}
+        rows.append({**about, "runs": len(names), "organisations": len(set(names))})
+    by_run = {"run": runs, "organisation": organisations, "own": own_means, "other": means}
     rounded = pl.col(pl.Float64).round(_DIGITS).fill_nan(None)
-    return table.with_columns(rounded), pl.DataFrame(means).with_columns(rounded)
-
-
-def _organisation(run: str) -> str:
-    """Returns what is before the slash in a model's name, or else the name, without the path beside it."""
-    return run.partition(" (")[0].partition("/")[0]
+    table = pl.DataFrame(rows, schema=_SCHEMA).with_columns(rounded)
+    return table, pl.DataFrame(by_run).with_columns(rounded)
 
 
 # What is said of it.
 
 
-def sentences(table: pl.DataFrame, name: str) -> Iterator[str]:
-    """Yield what the first table says; `name`: the other set's."""
-    for row in table.to_dicts():
+def sentences(table: pl.DataFrame, other: Benchmark) -> Iterator[str]:
+    """Yield what the first table says."""
+    name = name_of(other.folder) if other.folder else "the other set"
+    for row in table.unique("runs", maintain_order=True).to_dicts():  # perhaps all are above it
         runs = counted(row["runs"], "run") + f" {row['which']}" * (row["which"] != "all")
-        if row["pearson"] is None:
-            yield f"over {runs}, the correlation with {name!r} is undefined: it takes three that differ"
-            continue
-        yield (
-            f"over {runs} ({counted(row['organisations'], 'organisation')}) and "
-            f"{counted(row['questions'], 'question')}, its scores (mean of Fluency and Truthfulness) "
-            f"correlate with those of {name!r} with {correlation_text(row['pearson'])} "
-            f"({interval_text(row['low'], row['high'])})"
-        )
+        if row["pearson"] is not None:
+            yield (
+                f"over {runs} ({counted(row['organisations'], 'organisation')}) and "
+                f"{counted(row['questions'], 'question')}, its scores (mean of Fluency and Truthfulness) "
+                f"correlate with those of {name!r} with {correlation_text(row['pearson'])} "
+                f"({interval_text(row['low'], row['high'])})"
+            )
         if row["no_ceiling"]:
-            yield f"how many sources of that set rank {runs} as well is not known: {row['no_ceiling']}"
+            yield f"how many sources of {name!r} rank {runs} as well is unknown: {row['no_ceiling']}"
             continue
-        one, two, three, most = (correlation_text(row[count]) for count in _COUNTS)
-        part = row["ceiling_questions"]
-        where = (
-            f"over the {counted(part, 'question')} with several sources it reaches "
-            f"{correlation_text(row['ceiling_pearson'])}, where "
-        )
+        own, *others = (correlation_text(row[name]) for name in ("ceiling_pearson", *_COUNTS))
         yield (
             f"it ranks these {runs} like {_worth_text(row['worth'])} sources of that set "
-            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): "
-            f"{where * (part < row['questions'])}one other source would reach {one}, two {two}, "
-            f"three {three}, infinitely many {most}"
+            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): over the "
+            f"{counted(row['ceiling_questions'], 'question')} with several sources it reaches {own}, where "
+            "one other source would reach {}, two {}, three {}, infinitely many {}".format(*others)
         )
 
 

@@ -269,6 +269,11 @@ def scored_runs(
     return responses, answers.table(left_out, run=str, question=str, answers=int)
 
 
+def model_of(run: str) -> str:
+    """Returns the model of a run that is named as by `scored_runs`."""
+    return run.partition(" (")[0]
+
+
 def _unknown_questions(result: Result) -> Counter[str]:
     """Count the responses that were left out, by question; raises the first error of any other kind."""
     for problem in result.problems:
