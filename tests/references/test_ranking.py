@@ -140,8 +140,8 @@ IDS_FILES = tuple(f"{each}.json" for each in IDS)
 
 def test_two_rounds_on_ray(config: BuildConfig) -> None:
     outlines = tuple(read_outlines(config.path(config.questions)))
-    work = on_ray.QuestionGroups(config, "line", outlines, outlines, config.prepared(), True)
-    table = pl.DataFrame(ALL).with_row_index("line").sample(fraction=1.0, shuffle=True, seed=1)
+    work = on_ray.QuestionGroups(config, outlines, outlines, config.prepared(), True)
+    table = pl.DataFrame(ALL).sample(fraction=1.0, shuffle=True, seed=1)
     known = pl.DataFrame(work.identified(table.to_arrow())).partition_by("question_id")
 
     def results(work: on_ray.QuestionGroups) -> dict[str, Any]:
