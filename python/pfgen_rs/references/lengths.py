@@ -92,9 +92,8 @@ def nearest_length(
     within = None
     if limit == "count" and _spread(np.append(lengths[kept], lengths[tied[:left]])).std < spread[0]:
         others, _ = kept_number(len(lengths), len(lengths), share, near, at_least)
-        within = _band(
-            lengths, distances, np.partition(distances, others - 1)[others - 1], spread[1]
-        )
+        most = int(np.partition(distances, others - 1)[others - 1])
+        within = _band(lengths, distances, most, spread[1])
         kept, tied, left = np.zeros_like(kept), np.flatnonzero(distances <= within), number
     kept[_break_ties(batches, tied, left, seed, threads)] = True
     return Nearest(kept, _spread(lengths[kept]), limit, within)
