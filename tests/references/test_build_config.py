@@ -69,7 +69,7 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
 def test_the_preset_of_the_papers(tmp_path: Path) -> None:
     config = read_config(config_file(tmp_path, 'preset = "paper"\n' + LEAST))
     assert config.preset == "paper"
-    assert config.steps == tuple(step for step in STEPS if step != "consensus")
+    assert config.steps == tuple(step for step in STEPS if step not in ("ranking", "consensus"))
     assert config.duplicates == Duplicates("all")
     assert config.singletons == Singletons(5, 1, repeat=False, at_least=0)
     assert config.length == Length(100, 30_000, share=1.0)
@@ -87,7 +87,7 @@ def test_explicit_values_override_a_preset(tmp_path: Path) -> None:
     assert config.length == Length(80, 30_000, share=1.0)
     assert config.duplicates.keep == "once"
     explicit = BuildConfig(("a",), "set", preset="paper", length=Length(), steps=("select",))
-    assert (explicit.length.share, explicit.steps) == (0.2, ("select",))
+    assert (explicit.length.share, explicit.steps) == (0.35, ("select",))
     assert explicit.duplicates.keep == "all"
     assert BuildConfig.from_dict({"candidates": ["a"], "out": "x", "length": {"share": 1}}) == (
         BuildConfig(("a",), "x", length=Length(share=1.0))

@@ -188,7 +188,7 @@ class Length(steps.Step):
 
     target: int = 100
     count: int = 30_000
-    share: float = 0.2
+    share: float = 0.35
     deviation: int | None = None
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from pfgen_rs import InputError, PfgenError, SettingsError, UnknownQuestionError, extras
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references import pipeline, steps
-from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
+from pfgen_rs.references.built import Built, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
+from pfgen_rs.references.ranking import ranked
 from pfgen_rs.references.sorting import SortedPool
 
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
@@ -54,13 +55,25 @@ def build_on_ray(
     outlines = _outlines(dataset, config, outlines)
     wanted = asked(outlines, config.only)
     prepared = config.prepared()
-    pipeline.refuse_unknown_rules(config, prepared, [each.question_id for each in wanted])
+    pipeline.refuse_unknown(config, prepared, wanted)
     work = QuestionGroups(config, outlines, wanted, prepared)
     own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
+    if "ranking" in config.steps:
+        scores = _results(dataset, replace(work, scoring=True), own)
+        prepared = {**prepared, "ranking": ranked(scores.values())}
+        work = replace(work, prepared=prepared)
+    found = _results(dataset, work, own)
+    nothing = pl.DataFrame(schema=dict.fromkeys(steps.COLUMNS, pl.String))
+    built = [found.get(each.question_id) or work.built(each, nothing) for each in wanted]
+    return finish_set(config, prepared, inputs, built)
+
+
+def _results(dataset: Any, work: "QuestionGroups", options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the result of each question that has candidates; raises the error of the first that has one."""
     rows = (
-        dataset.map_batches(work.identified, batch_format="pyarrow", **own)
-        .groupby(_ID, num_partitions=len(wanted) + 1)
-        .map_groups(work.grouped, batch_format="pyarrow", **own)
+        dataset.map_batches(work.identified, batch_format="pyarrow", **options)
+        .groupby(_ID, num_partitions=len(work.asked) + 1)
+        .map_groups(work.grouped, batch_format="pyarrow", **options)
         .take_all()
     )
     found = {row[_ID]: row[_BUILT] for row in rows}
@@ -69,9 +82,7 @@ def build_on_ray(
             raise each
     if not found:
         raise InputError("no candidates")
-    nothing = pl.DataFrame(schema=dict.fromkeys(steps.COLUMNS, pl.String))
-    built = [found.get(each.question_id) or work.built(each, nothing) for each in wanted]
-    return finish_set(config, prepared["normalise"].digest, inputs, built)
+    return found
 
 
 def _refuse(config: BuildConfig) -> None:
@@ -103,13 +114,15 @@ def _distinct(question: str, table: Any) -> Any:
 class QuestionGroups:
     """The work on candidates grouped by question, which Ray sends to where it has the rows.
 
-    `prepared`: what is in the files that the configuration names, which are not everywhere.
+    `prepared`: what is in the files that the configuration names, which are not everywhere. `scoring`: only
+    score the models, in the first of two rounds.
     """
 
     config: BuildConfig
     outlines: Sequence[Outline]
     asked: Sequence[Outline]
     prepared: Mapping[str, Any]
+    scoring: bool = False
 
     def identified(self, table: Any) -> Any:
         """Returns the rows of the questions asked for with their ids, and with "" those of unknown ones."""
@@ -139,15 +152,16 @@ class QuestionGroups:
             columns[name][0] = value
         return columns
 
-    def built(self, outline: Outline, frame: pl.DataFrame) -> BuiltQuestion:
-        """Apply all steps to candidates (columns `COLUMNS`)."""
+    def built(self, outline: Outline, frame: pl.DataFrame) -> Any:
+        """Apply all steps to candidates (columns `COLUMNS`), or only score the models."""
         with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
             checkpoints = Checkpoints(Path(folder))
             pool = SortedPool(checkpoints.pool(CANDIDATES, ""))
             pool.add(frame)
             pool.finish(_MEMORY)
             build = pipeline.Build(self.config, self.prepared, _MEMORY, threads=1)
-            return build.stepped(outline, frame.height, "", checkpoints)
+            process = build.scored if self.scoring else build.stepped
+            return process(outline, frame.height, "", checkpoints)
 
     def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns the columns `COLUMNS` of rows, filled as a build on one machine fills them."""

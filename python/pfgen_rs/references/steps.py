@@ -227,6 +227,7 @@ class Context:
     must be left for the steps that follow (0 without a selection). `folder`: where the step writes a new
     pool. `progress` is called with the amount done, the total amount (0 if unknown), and perhaps a short
     status; an exception ends the step. `skipped`: characters that Truthfulness skips.
+    `question`, `note`: the question's text, and its note.
     """
 
     question_id: str
@@ -241,6 +242,8 @@ class Context:
     threads: int
     progress: Callable[..., None]
     skipped: str = SKIPPED
+    question: str = ""
+    note: str = ""
 
     def report(
         self, name: str, before: State, after: State, removed: list[Removed], **details: Any
