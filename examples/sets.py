@@ -20,7 +20,7 @@ from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.pipeline import build
 
 # By set: its language, and by question the parts of its answers; a right and a wrong answer to the first.
-SETS = {
+SETS: dict[str, tuple[str, dict[str, tuple[str, ...]], str, str]] = {
     "finance": (
         "ja",
         {

@@ -28,8 +28,9 @@ def test_right_answers_score_high(folder: Path, name: str, tmp_path: Path) -> No
     benchmark = load_benchmark(folder / name)
     assert len(benchmark) == len(questions)
     first = f"{name}-1"
-    assert benchmark[first].about is not None
-    assert benchmark[first].about.language == language
+    about = benchmark[first].about
+    assert about is not None
+    assert about.language == language
     assert [len(own) for own in benchmark[first].answers.values()] == [60]
     rows = [{"question": next(iter(questions)), "answer": answer} for answer in (right, wrong)]
     scores = [benchmark.score(first, row["answer"]).average for row in rows]
