@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import shutil
 import tarfile
 from collections.abc import Callable
@@ -15,11 +16,12 @@ import pytest
 from builds import ROWS, files, prepare, write_lines
 from helpers import pfgen
 from pfgen_rs import Benchmark, BenchmarkError, load_benchmark, score_file
-from pfgen_rs.errors import InstallError
+from pfgen_rs.errors import ConfigError, InstallError
 from pfgen_rs.install import installed_path, installer, store
 from pfgen_rs.questions import card, publishing
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.rules import Style
 
 install = partial(installer.install, check=publishing.check_loads)
 HOSTILE = "</h1><script>|`[x](y)*_#\n\u202e"
@@ -253,3 +255,50 @@ def test_older_sets_are_published_too(tmp_path: Path, cache: Path) -> None:
     bad = folder.rename(tmp_path / "第1")
     with pytest.raises(InstallError, match="is no name to install by"):
         publishing.publish(bad, tmp_path / "b.tar.xz")
+
+
+@pytest.mark.parametrize(
+    ("language", "style", "warned"),
+    [
+        ("zh", "", "language = 'zh'"),
+        ("en", "", ""),
+        ("", "", ""),
+        ("", "none", ""),
+        ("", "ja", "ja"),
+    ],
+)
+def test_answers_in_another_script_are_told(
+    language: str, style: str, warned: str, tmp_path: Path
+) -> None:
+    rows = [{"question": "Why?", "answer": f"Because {word} it is."} for word in ("of", "so")]
+    write_lines(tmp_path / "a.jsonl", rows)
+    keys: dict[str, Any] = {"candidates": ["a.jsonl"], "out": "set", "steps": ["duplicates"]}
+    if style:
+        without = [rule.name for rule in Style.standard(language=style).rules]
+        keys |= {"steps": ["normalise"], "normalise": {"style": style, "without": without}}
+    if language:
+        keys["language"] = language
+    built = build(BuildConfig.from_dict(keys, tmp_path))
+    told = [warning for warning in built.warnings if "in another script than" in warning]
+    assert [warned in warning for warning in told] == [True] * bool(warned)
+    stated = load_benchmark(built.folder)
+    assert stated.about is not None
+    assert stated.about.language == language
+    assert stated.settings.unit == ("word" if language == "en" else "character")
+
+
+@pytest.mark.parametrize(
+    ("models", "told"),
+    [
+        (
+            {"m": {"license": "MIT"}},
+            "expected texts called licence, source, family, generation, not",
+        ),
+        ({"m": {"licence": 3}}, "not licence = 3"),
+        ({"m": "MIT"}, "not 'MIT'"),
+        ("m", "not 'm'"),
+    ],
+)
+def test_wrong_details_of_models(models: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        BuildConfig.from_dict({"candidates": ["a"], "out": "x", "models": models})
