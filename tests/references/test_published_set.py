@@ -7,6 +7,7 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,10 @@ def test_answers_in_another_script_are_told(
         ),
         ({"m": {"licence": 3}}, "not licence = 3"),
         ({"m": "MIT"}, "not 'MIT'"),
+        (
+            {"m": {"generation": {"day": date(2026, 1, 1)}}},
+            "not generation = {'day': datetime.date",
+        ),
         ("m", "not 'm'"),
     ],
 )

@@ -159,7 +159,7 @@ class BuildConfig:
             said = own.items() if isinstance(own, Mapping) else [("", own)]
             for key, value in said:
                 kinds = (str, dict) if key == DETAILS[-1] else (str,)
-                if key not in DETAILS or not isinstance(value, kinds):
+                if key not in DETAILS or not isinstance(value, kinds) or not _is_json(value):
                     expected = f"expected texts called {', '.join(DETAILS)}"
                     found = f"{key} = {value!r}" if key else repr(value)
                     raise ConfigError(f"models.{name!r}: {expected}, not {found}")
@@ -311,6 +311,13 @@ def _value(kind: Any, value: object, where: str) -> Any:
             return given
         wanted = _WANTED[kinds[0]]
     raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
+
+
+def _is_json(value: object) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except TypeError:  # a date of TOML
+        return False
 
 
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}

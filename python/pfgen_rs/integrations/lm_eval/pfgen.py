@@ -215,8 +215,9 @@ class PfgenTask(HarnessTask):
         # Part of the results' "configs": what makes the scores reproducible.
         bench = load_benchmark(chosen.benchmark)
         self.config.metadata["signature"] = bench.signature
-        if self.config.generation_kwargs["max_gen_toks"] == Settings().answer_tokens:  # by default
-            self.config.generation_kwargs["max_gen_toks"] = bench.settings.answer_tokens
+        sampling = self.config.generation_kwargs
+        if sampling.get("max_gen_toks") == Settings().answer_tokens:  # by default
+            sampling["max_gen_toks"] = bench.settings.answer_tokens
 
     def build_all_requests(self, **options: Any) -> Any:
         """Reject prompts that would differ from ours."""
