@@ -8,8 +8,8 @@ answers a question or as many as these models have. Each is compared with itself
 
 - `others`: by how much scores of other organisations' models shift, mean over models left out and models
   scored; without rescaling in brackets, and the root mean square over models left out.
-- `own`: by how much the model's score, of answers of its own that are not in the set, is above that by a set
-  of the same size in which another model of another organisation has its place; before and after.
+- `own`: how much higher the model stands above the mean of `others` than by a set of the same size in which
+  another model, of another organisation, has its place; before and after. Its answers are not in the set.
 - `rank`: by how many ranks among the published runs, likewise.
 """
 
@@ -141,8 +141,10 @@ def measured(
             row[f"plain {metric}"] = mean_shift(plain[metric], before[metric], held)
         found = {"before": before, "after": after, "never": never}
         ranked = {name: rank(each["average"], model) for name, each in found.items()}
+        others = [name for name in held if organisation(other) not in name]
+        above = {name: excess(each["average"], model, others) for name, each in found.items()}
         for name in ("before", "after"):
-            row[f"own {name}"] = found[name]["average"][model] - never["average"][model]
+            row[f"own {name}"] = above[name] - above["never"]
             row[f"rank {name}"] = ranked["never"] - ranked[name]
         yield row
 
@@ -185,6 +187,11 @@ def mean_shift(
 ) -> float:
     """The mean of differences."""
     return statistics.fmean(after[name] - before[name] for name in runs)
+
+
+def excess(found: Mapping[str, float], model: str, others: Sequence[str]) -> float:
+    """By how much a model's score is above the mean of others."""
+    return found[model] - statistics.fmean(found[name] for name in others)
 
 
 def rank(found: Mapping[str, float], model: str) -> int:

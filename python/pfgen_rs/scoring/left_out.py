@@ -90,9 +90,10 @@ def _remaining(benchmark: Q, models: Collection[str]) -> Q:
 
 
 def _levels(benchmark: QuestionSet) -> Levels:
+    counted = benchmark.settings.variant != "paper"  # which divides by the number of answers before
     return {
         question.id: {
-            source: baseline / len(question.answers[source])
+            source: baseline / (len(question.answers[source]) if counted else 1)
             for source, baseline in benchmark._baselines(question).items()
         }
         for question in benchmark.prepare()
