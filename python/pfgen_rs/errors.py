@@ -156,7 +156,7 @@ class InstallError(PfgenError):
     >>> import pfgen_rs
     >>> pfgen_rs.install.install("no-such-set")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    pfgen_rs.errors.InstallError: unknown benchmark 'no-such-set': expected one of pfgen-bench
+    pfgen_rs.errors.InstallError: unknown benchmark 'no-such-set': expected one of pfgen-bench, ...
     """
 
 

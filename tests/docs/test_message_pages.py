@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from page_tables import fences
-from pfgen_rs import PfgenError, load_benchmark
+from pfgen_rs import Benchmark, PfgenError, load_benchmark
 from pfgen_rs.cli import process
 from pfgen_rs.cli.app import app
 from pfgen_rs.metrics import expressions
@@ -96,6 +96,22 @@ def left_out(*options: str, makers: Sequence[int | None] = (0, 1)) -> Case:
     return case
 
 
+def taken_name(tmp: Path) -> str:
+    said = ""
+    for answer in ("Air.", "Light."):
+        folder = Benchmark.from_references({"Why?": [answer]}, name="sky").save(tmp / answer)
+        told("data", "publish", folder, "--out", tmp / "sky.tar.xz")
+        said = told("data", "install", tmp / "sky.tar.xz")
+    return said
+
+
+def foreign_script(tmp: Path) -> str:
+    (tmp / "a.jsonl").write_text('{"question": "Why?", "answer": "Air scatters light."}\n')
+    keys = 'candidates = ["a.jsonl"]\nout = "set"\nlanguage = "zh"\nsteps = ["duplicates"]\n'
+    (tmp / "a.toml").write_text(keys)
+    return told("build", "run", tmp / "a.toml")
+
+
 def slow_expression(tmp: Path) -> str:
     """What a rule that takes exponential time says."""
     question(keywords=[{"t": "(?=(a+)+b)"}])(tmp)
@@ -128,6 +144,8 @@ CASES: dict[str, Case] = {
     "two sets have no question": run(
         "build", "check", "mini", "--run", "x", "--against", ROOT / "data" / "mini-en"
     ),
+    "another set of this name": taken_name,
+    "in another script": foreign_script,
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "not comparable": scored("a.jsonl", GOOD),
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),

@@ -186,6 +186,7 @@ def test_a_set_against_another_of_other_ids(
         for name, a, b in zip(["a/one", "a/two", "b/one", "b/two", "c"], x, y, strict=True)
     ]
     assert whole["pearson"] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-5)
+    assert whole["other"] == other.signature
     assert whole["low"] <= whole["pearson"] <= whole["high"]
     counts = ("which", "runs", "organisations", "questions", "ceiling_questions", "ceiling_sources")
     assert [whole[name] for name in counts] == ["all", 5, 3, 2, 1, 2]
@@ -254,8 +255,9 @@ def test_the_command_says_how_many_sources(
     done = pfgen(*arguments, *named, "--format", "json")
     assert done.returncode == 0, done.stderr
     found, expected = json.loads(done.stdout), own.check(runs, against=other)
-    for name in ("against", "against_runs"):
-        assert found[name] == expected.tables[name].to_dicts()
+    signed = pl.lit(load_benchmark(folder).signature).alias("other")
+    assert found["against"] == expected.tables["against"].with_columns(signed).to_dicts()
+    assert found["against_runs"] == expected.tables["against_runs"].to_dicts()
     assert any(f"those of {folder!r}" in line for line in found["findings"])
     done = pfgen(*arguments)
     assert done.returncode == 2

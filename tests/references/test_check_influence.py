@@ -77,9 +77,10 @@ def test_models_against_sets_without_them(bench: Benchmark, runs: list[Path]) ->
         for score, rank in (("score", "rank"), ("score_without", "rank_without")):
             assert row[rank] == 1 + sum(other > row[score] for other in others)
     assert rows[1]["score"] > rows[1]["score_without"]
-    told = [line for line in found.findings if line.startswith("what models wrote themselves")]
-    assert "their reference answers by +0." in told[0]
-    assert "of 2 would have another rank" in told[1]
+    told = [line for line in found.findings if line.startswith("a model's reference answers")]
+    assert "of its other ones by +0." in told[0]
+    assert "of its runs by +0." in told[1]
+    assert "of 2 runs would have another rank" in told[1]
     assert "## Models that wrote reference answers" in check.report_markdown(found)
 
 
@@ -96,15 +97,24 @@ def test_families_are_left_out_together(bench: Benchmark, runs: list[Path]) -> N
     assert rows[1]["score_without"] == pytest.approx(average(left, runs[0]), abs=2e-6)
 
 
-@pytest.mark.parametrize("makers", [{}, {"X": [0] * 24}], ids=["unknown", "all by one"])
+@pytest.mark.parametrize(
+    ("models", "makers", "reason"),
+    [
+        ((), {}, "the set does not say who wrote its answers"),
+        (MODELS[:1], {"X": [0] * 24}, "without any of them, a source would have no answers"),
+    ],
+)
 def test_what_cannot_be_measured(
-    makers: Mapping[str, list[int]], bench: Benchmark, runs: list[Path]
+    models: tuple[str, ...],
+    makers: Mapping[str, list[int]],
+    reason: str,
+    bench: Benchmark,
+    runs: list[Path],
 ) -> None:
-    """Without its only model a set has nothing to score with."""
-    questions = [dataclasses.replace(q, makers=makers) for q in bench]
+    questions = [dataclasses.replace(q, models=models, makers=makers) for q in bench]
     found = Benchmark(questions, "").check(runs, influence="model")
     assert found.tables["influence"].is_empty()
-    assert any("lift their own scores is unknown" in line for line in found.findings)
+    assert f"how much models lift their own scores is unknown: {reason}" in found.findings
 
 
 def test_the_command_needs_no_runs(bench: Benchmark, tmp_path: Path) -> None:

@@ -99,14 +99,14 @@ def check(
     `progress` is called with the current activity, the number of parts done and their total. `reading`: how
     runs are read, as options of `score_file`, if not as usual.
 
-    Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses; `influence` takes
-    as long as ten further sets for each model. The results do not
-    depend on `threads`. Raises the same errors as loading and scoring, `SettingsError` for tokens and for
-    another set without runs, and `InputError` for another set without a common question.
+    Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses, and with
+    `influence` as long again for every model. The results do not depend on `threads`. Raises the same errors
+    as loading and scoring, `SettingsError` for tokens and for another set without runs, and `InputError` for
+    another set without a common question.
     """
     loaded, files = resolve(benchmark, None), list(runs)
     other = None if against is None else sets.comparable(loaded, resolve(against, None), files)
-    if loaded.settings.unit == "token":
+    if "token" in {each.settings.unit for each in (loaded, other) if each}:
         raise SettingsError("cannot check a set of tokens: it contains no text")
     interruptibly(lambda: loaded.prepare(threads=threads))
     self_scores = scores.self_scores(loaded, threads=threads, progress=progress)
@@ -150,7 +150,7 @@ def check(
     if other:
         found += sets.sentences(tables["against"], other)
     if influence:
-        found += own.sentences(tables["influence"])
+        found += own.sentences(tables["influence"], loaded)
     return Check(loaded.signature, tables, summary, found)
 
 

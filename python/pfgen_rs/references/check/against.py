@@ -34,7 +34,7 @@ _DIGITS = 6  # as the shares of sources
 _COUNTS = {"one_source": 1, "two_sources": 2, "three_sources": 3, "infinitely_many": np.inf}
 _FIGURES = ("ceiling_sources", "ceiling_pearson", *_COUNTS, "worth", "worth_low", "worth_high")
 _SCHEMA: dict[str, Any] = {
-    "which": pl.String,
+    **dict.fromkeys(["other", "which"], pl.String),
     **dict.fromkeys(["runs", "organisations", "questions"], pl.Int64),
     **dict.fromkeys(["pearson", "low", "high"], pl.Float64),
     "ceiling_questions": pl.Int64,
@@ -191,14 +191,14 @@ def against(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Correlate the scores of runs by two sets: means of Fluency and Truthfulness over common questions.
 
-    Only questions that all runs answer count. The first table has a row for `which` runs, `all` and those
-    `above 0.5` by the other set: numbers of `runs`, `organisations` (what names have before a slash) and
-    `questions`; `pearson`, and its interval from `low` to `high`. Then the ceiling, null where there is
-    `no_ceiling`, for the reason given: the number of `ceiling_questions`, which have several sources in the
-    other set, and of sources each (`ceiling_sources`, a mean); `ceiling_pearson`, the correlation over these
-    questions; that which `one_source`, `two_sources`, `three_sources` and `infinitely_many` fresh ones would
-    have; how many the set is `worth`, at most 100, and the interval of that. The second table has the means:
-    `run`, `organisation`, `own`, `other`.
+    Only questions that all runs answer count. The first table has the `other` set's signature, and a row for
+    `which` runs, `all` and those `above 0.5` by that set: numbers of `runs`, `organisations` (what names have
+    before a slash), `questions`; `pearson`, with its interval from `low` to `high`. The ceiling, null where
+    there is none, for the reason given (`no_ceiling`): the number of `ceiling_questions`, which have several
+    sources in the other set, and of sources each (`ceiling_sources`, a mean); `ceiling_pearson`, the
+    correlation over these questions; that which `one_source`, `two_sources`, `three_sources` and
+    `infinitely_many` fresh ones would have; how many the set is `worth`, at most 100, and the interval of
+    that. The second table has the means: `run`, `organisation`, `own`, `other`.
 
     Intervals, of 95 %: questions, and organisations, drawn with replacement 1,000 times (runs, if there are
     fewer than three organisations). Values are accurate to 6 decimals. `responses` as returned by
@@ -228,8 +228,8 @@ def against(
     for which, chosen in (("all", np.full(len(runs), True)), (f"above {GOOD}", means > GOOD)):
         names = organisations[chosen].tolist()
         part = replace(found, own=found.own[chosen], by_source=found.by_source[chosen])
-        counts = {"which": which, "runs": len(names), "organisations": len(set(names))}
-        rows.append({**counts, **part.figures(names)})
+        about = {"other": other.signature, "which": which, **part.figures(names)}
+        rows.append({**about, "runs": len(names), "organisations": len(set(names))})
     by_run = {"run": runs, "organisation": organisations, "own": own_means, "other": means}
     rounded = pl.col(pl.Float64).round(_DIGITS).fill_nan(None)
     table = pl.DataFrame(rows, schema=_SCHEMA).with_columns(rounded)
@@ -242,7 +242,7 @@ def against(
 def sentences(table: pl.DataFrame, other: Benchmark) -> Iterator[str]:
     """Yield what the first table says."""
     name = name_of(other.folder) if other.folder else "the other set"
-    for row in table.to_dicts():
+    for row in table.unique("runs", maintain_order=True).to_dicts():  # perhaps all are above it
         runs = counted(row["runs"], "run") + f" {row['which']}" * (row["which"] != "all")
         if row["pearson"] is not None:
             yield (

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pfgen_rs import Benchmark, BenchmarkError
+from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.left_out import LeaveOut, own_models
 from pfgen_rs.references.check import answers
@@ -75,21 +76,23 @@ def _mean(frame: pl.DataFrame) -> float:
     return math.fsum(of := answers.means(frame, ["question_id"], ["average"])["average"]) / len(of)
 
 
-def sentences(table: pl.DataFrame) -> Iterator[str]:
+def sentences(table: pl.DataFrame, benchmark: Benchmark) -> Iterator[str]:
     """Yield what the table says."""
     if table.is_empty():
-        yield (
-            "how much models lift their own scores is unknown: the set does not say who wrote its answers, "
-            "or each source is one model"
+        nobody = "the set does not say who wrote its answers"
+        reason = (
+            "without any of them, a source would have no answers" if benchmark.models else nobody
         )
+        yield f"how much models lift their own scores is unknown: {reason}"
     lifted = table.with_columns(lift=pl.col("score") - pl.col("score_without"))
     for (is_run,), rows in lifted.group_by(pl.col("run").is_not_null(), maintain_order=True):
-        what = "runs" if is_run else "reference answers"
-        most = rows.row(rows["lift"].arg_max() or 0, named=True)
+        mean, most = (
+            math.fsum(rows["lift"]) / len(rows),
+            rows.row(rows["lift"].arg_max() or 0, named=True),
+        )
         moved = len(rows.filter(pl.col("rank") != pl.col("rank_without")))
-        ranks = f"; without it, {moved} of {len(rows)} would have another rank" if is_run else ""
+        ranks = f"; without these, {moved} of {counted(len(rows), 'run')} would have another rank"
         yield (
-            f"what models wrote themselves changes the scores of their {what} by "
-            f"{math.fsum(rows['lift']) / len(rows):+.3f} on average, most those of {most['models']!r} "
-            f"({most['lift']:+.3f}){ranks}"
+            f"a model's reference answers change the scores of its {'runs' if is_run else 'other ones'} by "
+            f"{mean:+.3f} on average (most: {most['models']!r}, {most['lift']:+.3f}){ranks * is_run}"
         )
