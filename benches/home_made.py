@@ -1,19 +1,24 @@
-"""How well home-made sets rank models: agreement with the published set, beside that of one of its sources.
+"""How well home-made sets rank models: agreement with the published set, beside that of its sources.
 
-    python benches/home_made.py [--splits dev|kept] [--variant NAME ...] [--json FILE]
+    python benches/home_made.py [--splits dev|kept] [--data narrow|wide] [--set NAME ...] [--json FILE]
 
-Models (files Qnn.jsonl* in candidates) and published runs (of PFGEN_DATA_DIR) are split by
-organisation: the answers of some organisations are the candidates, the runs of all others are scored. Sets
-are built from the candidates without written rules, for the questions that have three published sources.
-Reported is Pearson's correlation over the scored runs of the mean of Fluency and Truthfulness, with the
-published set for home-made sets, and with the mean of the other two sources for each published source: over
-all runs, and over those above 0.5. Intervals: questions drawn with replacement (2.5 and 97.5 %). `beats`:
-the share of random choices of 12 questions on which a home-made set is better than one source (the mean of
-the three, the best of them) both over all and above 0.5.
+Models (in the candidates: files Qnn.jsonl*, and those of `wide`, which has more models and fewer questions)
+and published runs (of PFGEN_DATA_DIR) are split by organisation: the answers of some organisations are the
+candidates, the runs of all others are scored. Sets are built from the candidates without written rules, for
+the questions that have three published sources: all 37 of them (`narrow`), and the 19 of `wide`.
 
-Settings were chosen on the splits `dev`; the splits `kept` were scored once, at the end. In the split
-`published` all models of the candidates are the pool and the published runs are scored,
-some of which are of the same organisations.
+Reported is Pearson's correlation over the scored runs of the mean of Fluency and Truthfulness with that of
+the published set, over all runs, and over those above 0.5, with intervals over questions x organisations
+(both drawn with replacement, 95 %). Beside it stands what one fresh source, three, and infinitely many would
+reach: `pfgen_rs.references.check.against` has the estimate, from the mean covariance of two sources over runs
+(the true variance) and what is left of their own variances (the error of one).
+
+Sets: `default`, `before` (the default until models were ranked and notes used) and `paper`; the default
+without notes; with notes replaced by a random published answer or one of the weakest tenth, and with some
+published answers as `trusted` (`wide` alone); `before` and `default` of pools of 3, 5 and 10 random models
+(`narrow` alone).
+
+Settings were chosen on the splits `dev`; the splits `kept` were scored once, at the end.
 """
 
 from __future__ import annotations
@@ -35,20 +40,26 @@ from numpy.typing import NDArray
 
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.references.built import Built
-from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.check.against import GOOD, RunScores
+from pfgen_rs.references.config import PRESETS, BuildConfig, Outline, read_outlines
 from pfgen_rs.references.consensus import Consensus
-from pfgen_rs.references.filters import Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.selection import Select
 
 DATA = Path(os.environ["PFGEN_DATA_DIR"])
-SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106), "published": (0,)}
+OFFICIAL = DATA / "pfgen-bench" / "data"
+SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106)}
 SOURCES = ("P", "S", "T")
-GOOD = 0.5
-CHOSEN, CHOICES, RESAMPLED = 12, 200, 1_000
+SMALL = (3, 5, 10)
+TRUSTED = (1, 5, 20)
+CEILINGS = ("one_source", "three_sources", "infinitely_many")
 # Models of another organisation that were made from one of this organisation's.
-KIN = {"mlx-community": "pfnet", "pfnet/nekomata-14b-pfn-qfin-inst-merge": "rinna"}
+KIN = {
+    "mlx-community": "pfnet",
+    "mlx-community/Qwen2.5-72B-Instruct-4bit": "Qwen",
+    "pfnet/nekomata-14b-pfn-qfin": "rinna",
+    "pfnet/nekomata-14b-pfn-qfin-inst-merge": "rinna",
+}
 Floats = NDArray[np.float64]
 BOTH = (pl.col("fluency") + pl.col("truthfulness")) / 2
 
@@ -65,57 +76,91 @@ def main() -> None:
     """Build, score and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--splits", choices=SPLITS, default="dev")
-    parser.add_argument("--variant", action="append", default=[], help="these alone")
+    parser.add_argument("--data", choices=("narrow", "wide"), help="this alone")
+    parser.add_argument("--set", action="append", default=[], help="these alone")
     parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
-    answers = answers_of_models()
-    published = load_benchmark(DATA / "pfgen-bench" / "data")
-    answers = with_published_scores(answers, published)
+    published = load_benchmark(OFFICIAL)
+    answers = with_published_scores(answers_of_models(), published)
+    in_wide = answers.filter(pl.col("run").str.starts_with("wide/"))["question"].unique().implode()
+    parts = {
+        "narrow": answers.filter(~pl.col("run").str.starts_with("wide/")),
+        "wide": answers.filter(pl.col("question").is_in(in_wide)),
+    }
     rows: list[dict[str, Any]] = []
     for number in SPLITS[options.splits]:
-        split = split_of(answers, number)
-        for name, config in variants().items():
-            if not options.variant or name in options.variant:
-                rows.append(measured(name, config, split, answers, published))
-                print(json.dumps(rows[-1]), flush=True)
+        for data in [options.data] if options.data else parts:
+            split = split_of(parts[data], number)
+            for name, change, pool in variants(published, split, data):
+                if not options.set or name in options.set:
+                    found = measured(change, split._replace(pool=pool), parts[data])
+                    rows.append({"split": number, "data": data, "set": name, **found})
+                    print(json.dumps(rows[-1]), flush=True)
     print("\n".join(table(rows)))
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        options.json.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
-def variants() -> dict[str, BuildConfig]:
-    """The settings that are compared."""
-    default = BuildConfig(
-        candidates=("candidates.parquet",),
-        questions=str(DATA / "pfgen-bench" / "data"),
-        out="set",
-        per_source=False,
-        allow_fewer=True,
-    )
-    without = {step: tuple(s for s in default.steps if s != step) for step in default.steps}
-    paper = replace(
-        BuildConfig(default.candidates, "set", preset="paper"), questions=default.questions
-    )
-    paper = replace(paper, per_source=False, allow_fewer=True)
-    return {
-        "default": default,
-        "paper": paper,
-        "no consensus": replace(default, steps=without["consensus"]),
-        "no length": replace(default, steps=without["length"]),
-        "singletons always": replace(default, singletons=Singletons(at_least=0)),
-        "no normalising": replace(default, steps=without["normalise"]),
-        "consensus 0.25": replace(default, consensus=Consensus(0.25)),
-        "consensus 0.75": replace(default, consensus=Consensus(0.75)),
-        "300 answers": replace(default, select=Select(300)),
-        "longest share 1": replace(default, length=Length(share=1.0)),
+Change = dict[str, Any]
+"""What differs from the default: fields of `BuildConfig`, and perhaps `outlines` and `trusted` answers."""
+
+
+def variants(
+    published: Benchmark, split: Split, data: str
+) -> Iterator[tuple[str, Change, list[str]]]:
+    """Yield the sets that are compared: their names, what differs from the default, and their pools."""
+    random = np.random.default_rng(split.number)
+    steps = tuple(step for step in BuildConfig(("",), "set").steps if step != "ranking")
+    before: Change = {
+        "steps": steps,
+        "length": Length(share=0.2),
+        "consensus": Consensus(0.5, anchor=0.0),
     }
+    yield "before", before, split.pool
+    yield "paper", dict(PRESETS["paper"]), split.pool
+    yield "default", {}, split.pool
+    yield "no notes", {"consensus": Consensus(anchor=0.0)}, split.pool
+    if data == "narrow":
+        for count in SMALL:
+            pool = random.permutation(split.pool)[:count].tolist()
+            # Consensus did not apply where fewer answers were left than were wanted.
+            whole = {**before, "consensus": Consensus(1.0, anchor=0.0)}
+            yield f"{count} models, before", whole, pool
+            yield f"{count} models, default", {}, pool
+        return
+    official = weakest_first(published)
+    for name, share in (("another answer as the note", 1.0), ("a weak answer as the note", 0.1)):
+        outlines = [
+            replace(each, note=own[int(random.integers(max(1, int(share * len(own)))))])
+            for each, own in zip(read_outlines(OFFICIAL), official, strict=True)
+        ]
+        yield name, {"outlines": outlines}, split.pool
+    for count in TRUSTED:
+        chosen = {
+            question.id: random.permutation(own)[:count].tolist()
+            for question, own in zip(published, official, strict=True)
+        }
+        yield f"{count} trusted", {"trusted": chosen}, split.pool
+
+
+def weakest_first(published: Benchmark) -> list[list[str]]:
+    """Returns the published answers to each question, by score."""
+    found = []
+    for question in published:
+        own = sorted({answer for answers in question.answers.values() for answer in answers})
+        scored = published.score_batch([question.id] * len(own), own)
+        scored = scored.with_columns(answer=pl.Series(own))
+        found.append(scored.sort(BOTH, "answer")["answer"].to_list())
+    return found
 
 
 def answers_of_models() -> pl.DataFrame:
     """Every answer: `question`, `answer`, `run`, `organisation`."""
-    frames = [pl.DataFrame(list(rows)) for rows in (candidate_rows(), published_rows())]
-    frame = pl.concat([f.select("question", "answer", "run", "organisation") for f in frames])
-    return frame.with_row_index("row")
+    frames = [
+        pl.DataFrame(list(rows)) for rows in (candidate_rows(), wide_rows(), published_rows())
+    ]
+    return pl.concat([f.select("question", "answer", "run", "organisation") for f in frames])
 
 
 def candidate_rows() -> Iterator[dict[str, str]]:
@@ -123,6 +168,13 @@ def candidate_rows() -> Iterator[dict[str, str]]:
     for path in sorted((DATA / "candidates").glob("Q*.jsonl*")):
         for row in lines(path):
             yield row_of(row, f"candidates/{row['model']}", row["model"])
+
+
+def wide_rows() -> Iterator[dict[str, str]]:
+    """Answers of more models, to fewer questions."""
+    for path in sorted((DATA / "candidates" / "wide").glob("Q*.jsonl*")):
+        for row in lines(path):
+            yield row_of(row, f"wide/{row['model']}", row["model"].rpartition("/")[0])
 
 
 def published_rows() -> Iterator[dict[str, str]]:
@@ -168,11 +220,6 @@ def scores(benchmark: Benchmark, answers: pl.DataFrame) -> pl.Series:
 def split_of(answers: pl.DataFrame, number: int) -> Split:
     """Organisations in a random order are candidates until they have about six tenths of the runs."""
     runs = answers.select("run", "organisation").unique().sort("run")
-    if number == 0:
-        names = runs.get_column("run").to_list()
-        return Split(
-            0, *([n for n in names if n.startswith(kind)] for kind in ("candidates/", "runs/"))
-        )
     sizes = dict(runs.group_by("organisation").len().iter_rows())
     order = sorted(sizes)
     np.random.default_rng(number).shuffle(order)
@@ -186,22 +233,31 @@ def split_of(answers: pl.DataFrame, number: int) -> Split:
     return Split(number, *(runs.filter(mask)["run"].to_list() for mask in (in_pool, ~in_pool)))
 
 
-def measured(
-    name: str, config: BuildConfig, split: Split, answers: pl.DataFrame, published: Benchmark
-) -> dict[str, Any]:
+def measured(change: Change, split: Split, answers: pl.DataFrame) -> dict[str, Any]:
     """Measures of one set on one split."""
+    change = {**change}
+    outlines: list[Outline] = change.pop("outlines", read_outlines(OFFICIAL))
+    trusted: dict[str, list[str]] = change.pop("trusted", {})
     with tempfile.TemporaryDirectory() as folder:
         candidates = answers.filter(pl.col("run").is_in(split.pool))
-        candidates.select("question", "answer", model="run").write_parquet(
+        model = pl.col("run").str.splitn("/", 2).struct[1]
+        candidates.select("question", "answer", model=model).write_parquet(
             Path(folder, "candidates.parquet")
         )
-        asked = candidates.get_column("question").unique()
-        only = tuple(question.id for question in published if question.text in asked)
-        built = build(replace(config, folder=Path(folder), only=only))
+        asked = candidates["question"].unique()
+        only = tuple(each.question_id for each in outlines if each.question in asked)
+        if trusted:
+            rows = [{"question": q, "answer": answer} for q in only for answer in trusted[q]]
+            pl.DataFrame(rows).write_parquet(Path(folder, "trusted.parquet"))
+            change["consensus"] = Consensus(trusted="trusted.parquet")
+        config = BuildConfig(
+            ("candidates.parquet",), "set", only=only, per_source=False, allow_fewer=True
+        )
+        built = build(replace(config, folder=Path(folder), **change), outlines=outlines)
         home = load_benchmark(built.folder)
         scored = answers.filter(pl.col("run").is_in(split.runs))
-        found = means(scored.with_columns(home=scores(home, scored)))
-    return {"split": split.number, "set": name, **sizes_of(built), **compared(found)}
+        found, organisations = means(scored.with_columns(home=scores(home, scored)))
+    return {**sizes_of(built), **compared(found, organisations)}
 
 
 def sizes_of(built: Built) -> dict[str, Any]:
@@ -214,81 +270,47 @@ def sizes_of(built: Built) -> dict[str, Any]:
     }
 
 
-def means(scored: pl.DataFrame) -> dict[str, Floats]:
-    """By column, means of answers: float64, shape (questions, runs)."""
-    columns = ("home", "published", *SOURCES)
-    table = scored.group_by("question", "run").agg(pl.col(columns).mean()).sort("question", "run")
-    shape = table["question"].n_unique(), table["run"].n_unique()
-    return {name: table[name].to_numpy().reshape(shape) for name in columns}
+def means(scored: pl.DataFrame) -> tuple[dict[str, Floats], list[str]]:
+    """By column, means of answers: float64, shape (runs, questions); and the runs' organisations."""
+    columns = ("home", *SOURCES)
+    table = scored.group_by("run", "organisation", "question").agg(pl.col(columns).mean())
+    table = table.sort("run", "question")
+    shape = table["run"].n_unique(), table["question"].n_unique()
+    organisations = table["organisation"].to_list()[:: shape[1]]
+    return {name: table[name].to_numpy().reshape(shape) for name in columns}, organisations
 
 
-def compared(found: Mapping[str, Floats]) -> dict[str, Any]:
-    """Correlations over all questions with their intervals, and who wins on choices of 12 questions."""
-    count = len(found["home"])
-    random = np.random.default_rng(12)
-    whole = correlations(found, np.arange(count))
-    resampled = np.array(
-        [correlations(found, random.integers(count, size=count)) for _ in range(RESAMPLED)]
-    )
-    low, high = np.quantile(resampled, (0.025, 0.975), axis=0)
-    choices = np.array(
-        [correlations(found, random.permutation(count)[:CHOSEN]) for _ in range(CHOICES)]
-    )
-    rows = {"all": 0, "good": 1}
-    result: dict[str, Any] = {"runs": found["home"].shape[1]}
-    result["good_runs"] = int(np.count_nonzero(found["published"].mean(axis=0) > GOOD))
-    for name, at in rows.items():
-        result[name] = [rounded(value[at]) for value in (whole, low, high)]
-        result[f"{name}_sources"] = [rounded(value) for value in whole[2 + at :: 2]]
-        result[f"{name}_of_12"] = rounded(np.median(choices[:, at]))
-        result[f"{name}_of_12_sources"] = rounded(np.median(choices[:, 2 + at :: 2].mean(axis=1)))
-    for name, reduce in (("mean", np.mean), ("best", np.max)):
-        rivals = [reduce(choices[:, 2 + at :: 2], axis=1) for at in (0, 1)]
-        won = (choices[:, 0] > rivals[0]) & (choices[:, 1] > rivals[1])
-        result[f"beats_{name}"] = round(float(won.mean()), 3)
+def compared(found: Mapping[str, Floats], organisations: Sequence[str]) -> dict[str, Any]:
+    """Correlations with their intervals, and what fresh sources would reach: over all runs, and good ones."""
+    count = found["home"].shape[1]
+    by_source = np.hstack([found[source] for source in SOURCES])
+    numbers = np.tile(np.arange(count), 3), np.repeat(np.arange(3), count)
+    above = by_source.mean(axis=1) > GOOD
+    result: dict[str, Any] = {}
+    for name, chosen in (("all", np.ones_like(above)), ("good", above)):
+        runs = RunScores(found["home"][chosen], by_source[chosen], *numbers)
+        figures = runs.figures(np.array(organisations)[chosen].tolist())
+        own = {key: round(float(figures[key]), 5) for key in ("pearson", "low", "high", *CEILINGS)}
+        result[name] = {"runs": int(chosen.sum()), **own}
     return result
 
 
-def correlations(found: Mapping[str, Floats], questions: NDArray[np.int64]) -> list[float]:
-    """Of the home-made set with the published one, then of each source with the others: all, good."""
-    values = {name: matrix[questions].mean(axis=0) for name, matrix in found.items()}
-    pairs = [(values["home"], values["published"])]
-    for source in SOURCES:
-        others = [values[other] for other in SOURCES if other != source]
-        pairs.append((values[source], (others[0] + others[1]) / 2))
-    return [r for own, other in pairs for r in (pearson(own, other), pearson_of_good(own, other))]
-
-
-def pearson(one: Floats, other: Floats) -> float:
-    """Pearson's correlation."""
-    return float(np.corrcoef(one, other)[0, 1])
-
-
-def pearson_of_good(one: Floats, other: Floats) -> float:
-    """Pearson's correlation of the runs for which the second is above `GOOD`."""
-    good = other > GOOD
-    return pearson(one[good], other[good])
-
-
-def rounded(value: float) -> float:
-    """Five decimals."""
-    return round(float(value), 5)
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """Means over splits, a line a set."""
-    yield "set                        answers  ±length     all    good  of 12:  all    good  beats mean  best"
-    for name in dict.fromkeys(row["set"] for row in rows):
-        own = [row for row in rows if row["set"] == name]
-
-        def average(key: str, at: int | None = None) -> float:
-            return statistics.fmean(row[key] if at is None else row[key][at] for row in own)  # noqa: B023
-
-        yield (
-            f"{name:26} {average('answers'):7.0f} {average('length_std'):8.1f} {average('all', 0):.5f} "
-            f"{average('good', 0):.5f}  {average('all_of_12'):.5f} {average('good_of_12'):.5f}  "
-            f"{average('beats_mean'):.2f} {average('beats_best'):.2f}"
-        )
+    """Means over splits and the worst split, a line a set, below what fresh sources would reach."""
+    for data in dict.fromkeys(row["data"] for row in rows):
+        here = [row for row in rows if row["data"] == data]
+        yield f"{data:28} all (95 %)                   worst    above 0.5 (95 %)             worst"
+        lines = [(key, here[0]["set"], key) for key in CEILINGS]
+        lines += [(name, name, "pearson") for name in dict.fromkeys(row["set"] for row in here)]
+        for shown, name, key in lines:
+            own = [row for row in here if row["set"] == name]
+            line = f"{shown:28}"
+            for which in ("all", "good"):
+                values = {each: [row[which][each] for row in own] for each in (key, "low", "high")}
+                value, low, high = (statistics.fmean(each) for each in values.values())
+                between = f"({low:.5f} to {high:.5f})" if key == "pearson" else ""
+                line += f" {value:.5f} {between:20} {min(values[key]):.5f}"
+            yield line
 
 
 if __name__ == "__main__":

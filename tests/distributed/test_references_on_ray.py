@@ -36,10 +36,9 @@ def cluster() -> Iterator[None]:
 
 
 def dataset(rows: Sequence[Mapping[str, Any]], blocks: int = 5) -> Any:
-    """Candidates in any order, each with its number."""
-    numbered = [{**row, "line": number} for number, row in enumerate(rows)]
-    random.Random(blocks).shuffle(numbered)
-    return data.from_items(numbered, override_num_blocks=blocks)
+    """Candidates in any order."""
+    shuffled = random.Random(blocks).sample(rows, len(rows))
+    return data.from_items(shuffled, override_num_blocks=blocks)
 
 
 @pytest.fixture
@@ -56,18 +55,16 @@ def test_the_bytes_of_one_machine(prepared: BuildConfig) -> None:
     prepared = prepared.with_changes(name="one set")
     expected, inputs = built_here(prepared)
     for blocks in (1, 7):
-        built = build_on_ray(dataset(ROWS, blocks), prepared, order="line", inputs=inputs)
+        built = build_on_ray(dataset(ROWS, blocks), prepared, inputs=inputs)
         assert files(built.folder) == expected
     assert [each.outline.question_id for each in built.questions] == list(IDS)
 
 
-def test_questions_without_outlines_are_numbered_by_order(prepared: BuildConfig) -> None:
+def test_questions_without_outlines_are_numbered(prepared: BuildConfig) -> None:
     config = replace(prepared, questions="", rules=type(prepared.rules)(), name="one set")
     expected, inputs = built_here(config)
     assert list(expected) == ["Q01.json", "Q02.json", "README.md", "provenance.json"]
-    assert (
-        files(build_on_ray(dataset(ROWS), config, order="line", inputs=inputs).folder) == expected
-    )
+    assert files(build_on_ray(dataset(ROWS), config, inputs=inputs).folder) == expected
 
 
 def test_some_questions_and_rows_that_are_skipped(prepared: BuildConfig) -> None:
@@ -78,20 +75,21 @@ def test_some_questions_and_rows_that_are_skipped(prepared: BuildConfig) -> None
         {**ROWS[0], "answer": None},
         {**ROWS[0], "question": None},
     ]
-    found = build_on_ray(dataset([*bad, *ROWS]), config, order="line", inputs=inputs)
+    found = build_on_ray(dataset([*bad, *ROWS]), config, inputs=inputs)
     assert files(found.folder) == expected
 
 
 def test_errors_write_nothing(prepared: BuildConfig) -> None:
-    with pytest.raises(InputError, match=f"the row with line {len(ROWS)} has no answer"):
-        build_on_ray(dataset([*ROWS, {**ROWS[0], "answer": None}]), prepared, order="line")
-    with pytest.raises(InputError, match="no column 'row': expected one of"):
-        build_on_ray(dataset(ROWS), prepared, order="row")
+    with pytest.raises(InputError, match="1 of the candidates without an answer"):
+        build_on_ray(dataset([*ROWS, {**ROWS[0], "answer": None}]), prepared)
+    unknown = replace(prepared, fields=replace(prepared.fields, answer="text"))
+    with pytest.raises(InputError, match="no column 'text': expected one of"):
+        build_on_ray(dataset(ROWS), unknown)
     with pytest.raises(ConfigError, match="unknown question 'Q99'"):
-        build_on_ray(dataset(ROWS), replace(prepared, only=("Q99",)), order="line")
+        build_on_ray(dataset(ROWS), replace(prepared, only=("Q99",)))
     many = replace(prepared, select=Select(count=10_000))
     with pytest.raises(BuildError, match="expected 10,000"):
-        build_on_ray(dataset(ROWS), many, order="line")
+        build_on_ray(dataset(ROWS), many)
     assert not prepared.path(prepared.out).exists()
 
 
@@ -100,7 +98,7 @@ def test_a_worker_that_dies(prepared: BuildConfig, tmp_path: Path) -> None:
     expected, inputs = built_here(prepared)
     mark = str(tmp_path / "killed")
     rows = dataset(ROWS).map_batches(dying_once, fn_args=(mark,), batch_format="pyarrow")
-    built = build_on_ray(rows, prepared, order="line", inputs=inputs)
+    built = build_on_ray(rows, prepared, inputs=inputs)
     assert files(built.folder) == expected
     assert Path(mark).exists()
 

@@ -2,10 +2,12 @@
 
 import json
 import lzma
+import random
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -27,7 +29,8 @@ from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.steps import PART, Pool, PoolWriter, State
+from pfgen_rs.references.sorting import SortedPool
+from pfgen_rs.references.steps import COLUMNS, PART, Pool, PoolWriter, State
 from places import DOCS
 
 LEAST = 'candidates = ["a.jsonl"]\nout = "set"\n'
@@ -66,7 +69,7 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
 def test_the_preset_of_the_papers(tmp_path: Path) -> None:
     config = read_config(config_file(tmp_path, 'preset = "paper"\n' + LEAST))
     assert config.preset == "paper"
-    assert config.steps == tuple(step for step in STEPS if step != "consensus")
+    assert config.steps == tuple(step for step in STEPS if step not in ("ranking", "consensus"))
     assert config.duplicates == Duplicates("all")
     assert config.singletons == Singletons(5, 1, repeat=False, at_least=0)
     assert config.length == Length(100, 30_000, share=1.0)
@@ -84,7 +87,7 @@ def test_explicit_values_override_a_preset(tmp_path: Path) -> None:
     assert config.length == Length(80, 30_000, share=1.0)
     assert config.duplicates.keep == "once"
     explicit = BuildConfig(("a",), "set", preset="paper", length=Length(), steps=("select",))
-    assert (explicit.length.share, explicit.steps) == (0.2, ("select",))
+    assert (explicit.length.share, explicit.steps) == (0.35, ("select",))
     assert explicit.duplicates.keep == "all"
     assert BuildConfig.from_dict({"candidates": ["a"], "out": "x", "length": {"share": 1}}) == (
         BuildConfig(("a",), "x", length=Length(share=1.0))
@@ -175,7 +178,7 @@ keywords = [{ t = "動物" }]
 
 [[question]]
 question_id = "Q02"
-question = "海とは何ですか？"
+question = "空とは何ですか？"
 category = "geography"
 note = "広い塩水です。"
 """
@@ -209,6 +212,7 @@ ASKED = '{"question_id": "Qa", "question": "b"'
         ("q.jsonl", ASKED + ', "answers": []}', "question 1: unknown key 'answers'"),
         ("q.jsonl", ASKED + ', "keywords": [{"x": 1}]}', "question 1: keywords[0]"),
         ("q.jsonl", (ASKED + "}\n") * 2, "duplicate question 'Qa'"),
+        ("q.jsonl", ASKED + '}\n{"question_id": "qA", "question": "c"}', "duplicate question 'qA'"),
         ("q.jsonl", '{"question_id": "../Q1", "question": "b"}', "question 1: invalid id '../Q1'"),
     ],
 )
@@ -222,7 +226,7 @@ def test_wrong_outlines(tmp_path: Path, name: str, text: str, told: str) -> None
 # Reading candidates: every format, source and model where there are any, a pool for each question.
 
 
-CATS, SEAS = "猫とは何ですか？", "海とは何ですか？"
+CATS, SEAS = "猫とは何ですか？", "空とは何ですか？"
 Rows = Sequence[Mapping[str, str | None]]
 ROWS: Rows = [
     {"question": CATS, "answer": "動物です。", "source": "P", "model": "a"},
@@ -273,13 +277,35 @@ def test_every_format(tmp_path: Path, name: str, memory: int) -> None:
     assert [each.name for each in sorted_.inputs] == [name, "b.jsonl"]
     assert [each.candidates for each in sorted_.inputs] == [4, 1]
     assert sorted_.questions == [(Outline("Q01", CATS), 4), (Outline("Q02", SEAS), 1)]
-    assert pool(tmp_path / "pools", "Q01") == [
+    assert sorted(pool(tmp_path / "pools", "Q01")) == [
+        ("", "P", "a"),
         ("動物です。", "P", "a"),
         ("動物です。", "S", ""),
-        ("", "P", "a"),
         ("犬ではありません。", "X", ""),
     ]
     assert pool(tmp_path / "pools", "Q02") == [("広いです。", "X", "b")]
+
+
+def test_sorted_pools_are_the_same_in_any_memory(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    texts = ["".join(chance.choices("あいうえお", k=90)) for _ in range(3_000)]
+    rows = [(chance.choice(texts), chance.choice("PS"), chance.choice("abc")) for _ in range(9_000)]
+    found = []
+    for piece, memory in ((9_000, 1 << 30), (700, 1 << 16), (64, 1 << 19)):
+        chance.shuffle(rows)
+        folder = tmp_path / str(piece)
+        sorted_ = SortedPool(folder)
+        for at in range(0, len(rows), piece):
+            sorted_.add(pl.DataFrame(rows[at : at + piece], schema=COLUMNS, orient="row"))
+            if piece < 9_000 and chance.random() < 0.2:
+                sorted_.spill()
+        sorted_.finish(memory)
+        assert [path.suffix for path in folder.iterdir()] == [".arrow"] * len(Pool(folder).parts)
+        found.append(pool(tmp_path, str(piece)))
+    assert found[0] == found[1] == found[2]
+    assert sorted(found[0]) == sorted(rows)
+    places = [text for text, _, _ in found[0]]
+    assert sum(a != b for a, b in pairwise(places)) == len(set(places)) - 1
 
 
 def test_one_source_and_some_questions(tmp_path: Path) -> None:
@@ -298,7 +324,7 @@ def test_questions_that_are_not_asked(tmp_path: Path) -> None:
     WRITERS["a.jsonl"](tmp_path / "a.jsonl")
     outlines = [Outline("Q07", CATS), Outline("Q08", "x")]
     strict, lax = config(tmp_path, "a.jsonl"), config(tmp_path, "a.jsonl", skip_bad_lines=True)
-    with pytest.raises(UnknownQuestionError, match=r"a\.jsonl, line 2, question '海"):
+    with pytest.raises(UnknownQuestionError, match=r"a\.jsonl, line 2, question '空"):
         gathered(strict, outlines)
     found = gathered(lax, outlines)
     assert [(each.candidates, each.left_out) for each in found.inputs] == [(3, 1)]

@@ -255,6 +255,11 @@ def test_the_command_lists_them_for_review(tmp_path: Path) -> None:
         ("Q01", "'=1日に", 22, "回、", False, 9, 0.75, 1, True),
         ("Q01", "'=1日に", 11, "回、", True, 3, 0.25, 1, False),
     ]
+    out.unlink()
+    config.write_text(f"{CONFIG}rules.file = 'rules.toml'\n", encoding="utf-8")  # not yet written
+    assert pfgen("build", "suggest-rules", config, "--out", out).returncode == 0
+    built = pfgen("build", config)
+    assert (built.returncode, "rules.toml: no such file: write it" in built.stderr) == (2, True)
     config.write_text(f'unit = "token"\nsteps = []\n{CONFIG}', encoding="utf-8")
     refused = pfgen("build", "suggest-rules", config)
     assert (refused.returncode, "there are none for the unit 'token'" in refused.stderr) == (

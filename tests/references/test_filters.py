@@ -21,7 +21,7 @@ from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.consensus import Consensus, consensus
 from pfgen_rs.references.filters import Singletons, duplicates, singletons
-from pfgen_rs.references.lengths import nearest_length
+from pfgen_rs.references.lengths import Length, nearest_length
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.references.selection import Select, select
 from pfgen_rs.references.steps import Batches
@@ -328,6 +328,54 @@ def test_a_share_a_deviation_and_a_floor(
 def test_what_decides_the_number(limits: dict[str, Any], kept: int, limit: str) -> None:
     found = nearest_length(["a" * length for length in range(1, 11)], target=5, **limits)
     assert (found.kept.sum(), found.limit) == (kept, limit)
+
+
+@pytest.mark.parametrize(
+    ("limits", "within"),
+    [({}, 5), ({"deviation": 3}, 3), ({"share": 0.2}, 2), ({"spread": (0.0, 2.7)}, None)],
+    ids=str,
+)
+def test_lengths_that_hardly_differ_are_widened(limits: dict[str, Any], within: int | None) -> None:
+    chance = np.random.default_rng(5)
+    lengths = np.rint(chance.normal(100, 9, 20_000)).astype(int).tolist()
+    answers = ["".join(map(chr, chance.integers(0x3042, 0x3090, length))) for length in lengths]
+    found = nearest_length(answers, count=300, **{"spread": (1.8, 2.7), **limits})
+    assert (found.within, found.limit, int(found.kept.sum())) == (within, "count", 300)
+    if within is None:
+        assert found.spread.std == 0
+        return
+    near = [row for row, length in enumerate(lengths) if abs(length - 100) <= within]
+    digests = _native.text_digests(_native.Texts(answers), 0, None)
+    drawn = sorted(near, key=lambda row: tuple(digests[row].tolist()))[:300]
+    assert np.flatnonzero(found.kept).tolist() == sorted(drawn)
+    if not limits:
+        assert found.spread.std == pytest.approx(2.9, abs=0.3)
+        assert statistics.pstdev(lengths[row] for row in near) >= 2.7
+
+
+def test_a_build_tells_that_it_widens_lengths(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    rows = [
+        {"question": "q", "answer": "".join(chance.choices("あいうえお", k=90 + n % 21))}
+        for n in range(4_200)
+    ]
+    pl.DataFrame(rows).write_ndjson(tmp_path / "candidates.jsonl")
+    config = BuildConfig(
+        ("candidates.jsonl",),
+        "set",
+        folder=tmp_path,
+        steps=("length", "select"),
+        length=Length(count=200, share=1.0),
+        select=Select(100),
+    )
+    result = build(config)
+    [warning] = [each for each in result.warnings if "wider" in each]
+    assert warning.startswith(
+        "length gives a wider range of lengths to 1 of 1 question (Q01): the 200 ans"
+    )
+    assert warning.endswith("drawn from those within 5 of it")
+    [spread] = result.questions[0].lengths.values()
+    assert 2 < spread.std < 4
 
 
 # Consensus.

@@ -16,7 +16,16 @@ from places import ROOT
 
 GRAMMARS = ROOT / "data" / "mini" / "grammar"
 IDS = ("Q03", "Q14")  # one of two sources, one of one
-STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "consensus", "select")
+STEPS = (
+    "normalise",
+    "rules",
+    "ranking",
+    "duplicates",
+    "singletons",
+    "length",
+    "consensus",
+    "select",
+)
 RULES = """
 [[Q03.rule]]
 name = "says-it-sublimes"
@@ -32,6 +41,7 @@ keywords = [{{ t = "二酸化炭素" }}]
 [[question]]
 question_id = "{}"
 question = "{}"
+note = "風呂敷は、物を包む布です。"
 """
 
 

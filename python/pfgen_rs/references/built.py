@@ -124,7 +124,7 @@ def write_set(
 
 def provenance(
     config: BuildConfig,
-    style: str,
+    prepared: Mapping[str, Any],
     inputs: Sequence[Input],
     questions: Sequence[BuiltQuestion],
     warnings: Sequence[str],
@@ -132,18 +132,25 @@ def provenance(
     """Returns the content of the file, without times and paths, so equal builds give equal bytes.
 
     `models` has all names of models once; the numbers of answers by model are lists in the same order.
+    `model_scores`, too, if models were ranked; `models_left_out` are places in `models`.
     """
     names = sorted({name for each in questions for name in each.models})
+    ranking: dict[str, Any] = {}
+    if scores := prepared.get("ranking"):
+        out = list(scores)[config.ranking.kept(scores) :]
+        ranking["model_scores"] = [scores.get(name) for name in names]
+        ranking["models_left_out"] = [names.index(name) for name in out if name in names]
     return {
         "name": config.name or Path(config.out).name,
         "pfgen_rs": _native.__version__,
         "settings": config.provenance(),
-        "style": style,
+        "style": prepared["normalise"].digest,
         "inputs": [asdict(each) for each in inputs],
         "warnings": warnings,
         "lengths": _lengths(config.unit, questions),
         "models": names,
         "makers": _makers(config, questions),
+        **ranking,
         "questions": {
             each.outline.question_id: _question_provenance(each, names) for each in questions
         },
@@ -234,11 +241,15 @@ class Built:
 
 
 def finish_set(
-    config: BuildConfig, style: str, inputs: Sequence[Input], built: Sequence[BuiltQuestion]
+    config: BuildConfig,
+    prepared: Mapping[str, Any],
+    inputs: Sequence[Input],
+    built: Sequence[BuiltQuestion],
 ) -> Built:
-    """Write the set, unless too few answers are left, which raises `BuildError`; `style`: its digest.
+    """Write the set, unless too few answers are left, which raises `BuildError`.
 
-    Warnings are logged.
+    `prepared`: the style under `normalise`, and the scores of models, if any, under `ranking`. Warnings are
+    logged.
     """
     _refuse_fewer(config, built)
     left_out = [each for each in built if not each.answers]
@@ -255,7 +266,7 @@ def finish_set(
             f"the set is scored as one of {target} {config.unit}s"
         )
     settings = replace(Settings.for_length(target, config.unit), skipped=config.skipped)
-    out, record = config.path(config.out), provenance(config, style, inputs, built, warnings)
+    out, record = config.path(config.out), provenance(config, prepared, inputs, built, warnings)
     about = About(**{key: getattr(config, key) for key in STATED})
     write_set(out, questions, record, stated_settings(settings), about)
     for warning in warnings:
@@ -300,6 +311,10 @@ def _step_warnings(config: BuildConfig, built: Sequence[BuiltQuestion]) -> list[
     for question in built:
         for report in question.reports:
             step, removed = config.step(report.step), report.before - report.after
+            if "remark" in report.details:
+                said = tuple(report.details["remark"])
+                concerned.setdefault(said, []).append(question.outline.question_id)
+                continue
             if report.before and not step.expected(report):
                 if not removed and step.no:
                     said = (f"{step.name} removes no answers", step.no)

@@ -21,7 +21,8 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig, Outline
-from pfgen_rs.references.steps import PoolWriter, damaged
+from pfgen_rs.references.sorting import SortedPool
+from pfgen_rs.references.steps import damaged
 
 _ADVICE = (
     "set fields.question in the configuration to use another one",
@@ -79,7 +80,8 @@ def gather(
 ) -> Gathered:
     """Write a pool for each question to `folder`, named by its id, holding at most `memory` bytes.
 
-    Without `outlines`, questions are numbered in order of appearance. Raises `InputError` for lines that
+    A pool does not depend on the order of the files and their lines. Without `outlines`, questions are
+    numbered in the order of their texts. Raises `InputError` for lines that
     cannot be read and for questions without an outline; with `skip_bad_lines` these are skipped and counted.
     """
     fields = config.fields
@@ -107,7 +109,7 @@ class _Sorter:
         self._outlines = list(outlines or [])
         self._ids = {each.question_id: each.question_id for each in self._outlines}
         self._ids |= {each.question: each.question_id for each in self._outlines}
-        self._writers: dict[str, PoolWriter] = {}
+        self._pools: dict[str, SortedPool] = {}
 
     def take(self, reading: Reading, progress: BuildProgress | None) -> Input:
         taken = left_out = 0
@@ -131,9 +133,7 @@ class _Sorter:
         texts = chunk.questions.unique(maintain_order=True).to_list()
         unknown = [text for text in texts if text not in self._ids]
         if not self._fixed:
-            for text in unknown:
-                self._ids[text] = f"Q{len(self._outlines) + 1:02}"
-                self._outlines.append(Outline(self._ids[text], text))
+            self._ids |= {text: f"{len(self._ids) + at}" for at, text in enumerate(unknown)}
             return chunk
         if not unknown:
             return chunk
@@ -158,26 +158,32 @@ class _Sorter:
         frame = pl.DataFrame({"question": chunk.questions, **columns})
         for (text,), rows in frame.group_by("question", maintain_order=True):
             question_id = self._ids[str(text)]
-            if not self._config.only or question_id in self._config.only:
-                if question_id not in self._writers:
-                    self._writers[question_id] = PoolWriter(self._folder / question_id)
-                self._writers[question_id].add(rows.drop("question"))
-        while sum(writer.waiting for writer in self._writers.values()) > self._memory // 4:
-            max(self._writers.values(), key=lambda writer: writer.waiting).flush()
+            if not self._fixed or not self._config.only or question_id in self._config.only:
+                if question_id not in self._pools:
+                    self._pools[question_id] = SortedPool(self._folder / question_id)
+                self._pools[question_id].add(rows)
+        while sum(pool.waiting for pool in self._pools.values()) > self._memory // 3:
+            max(self._pools.values(), key=lambda pool: pool.waiting).spill()
 
     def finish(self) -> list[tuple[Outline, int]]:
-        for writer in self._writers.values():
-            writer.flush()
-        rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
-        questions = asked(self._outlines, self._config.only)
-        if not rows:
+        if not self._pools:
             raise errors.InputError("no candidates")
+        for pool in self._pools.values():
+            pool.finish(self._memory // 3)
+        rows = {question_id: pool.rows for question_id, pool in self._pools.items()}
+        if not self._fixed:
+            for number, text in enumerate(sorted(self._ids), 1):
+                before, question_id = self._ids[text], f"Q{number:02}"
+                self._outlines.append(Outline(question_id, text))
+                rows[question_id] = rows.pop(before)
+                (self._folder / before).rename(self._folder / question_id)
+        questions = asked(self._outlines, self._config.only)
+        for other in rows.keys() - {each.question_id for each in questions}:
+            shutil.rmtree(self._folder / other)
         return [(each, rows.get(each.question_id, 0)) for each in questions]
 
 
 # Work that later builds reuse.
-
-_RECORD = "gathered-{}.json"
 
 
 def question_folder(work: Path, outline: Outline) -> Path:
@@ -201,14 +207,14 @@ def gathered(
     """
     if all(source.path != "-" for source in sources):
         for only in dict.fromkeys((config.only, ())):
-            before = _load(work / _record_name(config, sources, outlines, only))
+            before = _load(_record(config, work, sources, outlines, only))
             if before is not None and all(
                 _pool_place(config, work, before.inputs, outline).is_dir()
                 for outline, count in before.questions
                 if count
             ):
                 return _narrowed(before, config.only, outlines)
-    record = work / _record_name(config, sources, outlines, config.only)
+    record = _record(config, work, sources, outlines, config.only)
     record.unlink(missing_ok=True)  # first: it stands for the pools
     pools = work / "gathering"
     shutil.rmtree(pools, ignore_errors=True)
@@ -251,34 +257,29 @@ def _load(record: Path) -> Gathered | None:
         raise damaged(record) from error
 
 
-def _record_name(
+def _record(
     config: BuildConfig,
+    work: Path,
     sources: Sequence[Source],
     outlines: Sequence[Outline] | None,
     only: Sequence[str],
-) -> str:
+) -> Path:
     files = [(source.path, *_file_state(source.path)) for source in sources]
     fixed = None if outlines is None else [(each.question_id, each.question) for each in outlines]
     folder = str(config.folder.absolute())  # the inputs' names are relative to it
-    return _RECORD.format(key_of(_settings(config), folder, files, fixed, sorted(only)))
+    return work / f"gathered-{_key(config, folder, files, fixed, sorted(only))}.json"
 
 
 def pool_key(config: BuildConfig, inputs: Sequence[Input], outline: Outline) -> str:
     """Returns the key of the candidates of one question, by the contents of all files."""
     contents = [(each.sha1, each.candidates, each.left_out) for each in inputs]
-    return key_of(_settings(config), contents, (outline.question_id, outline.question))
+    return _key(config, contents, (outline.question_id, outline.question))
 
 
-def _settings(config: BuildConfig) -> list[Any]:
-    """Returns what sorting depends on besides the files and the questions."""
-    return [
-        _native.__version__,
-        asdict(config.fields),
-        config.source,
-        config.per_source,
-        config.skip_bad_lines,
-        config.unit == "token",
-    ]
+def _key(config: BuildConfig, *more: Any) -> str:
+    """Returns the key of what sorting depends on: on `more`, and on settings."""
+    settings = (config.source, config.per_source, config.skip_bad_lines, config.unit == "token")
+    return key_of(_native.__version__, asdict(config.fields), settings, *more)
 
 
 def _file_state(path: str) -> tuple[int, int]:

@@ -97,8 +97,10 @@ class Checkpoints:
         atomic.write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
 
     def prune(self, *needed: Path) -> None:
-        """Remove all pools but those needed, and the steps of other builds that need the others."""
-        others = {pool for pool in self._folder.glob("*/") if pool not in needed}
+        """Remove other pools of the steps of those needed, and the steps of other builds that need these."""
+        steps = {pool.name.partition("-")[0] for pool in needed}
+        pools = (pool for pool in self._folder.glob("*/") if pool not in needed)
+        others = {pool for pool in pools if pool.name.partition("-")[0] in steps}
         for record in self._folder.glob("*.json") if others else ():
             try:
                 pool = self._folder / json.loads(record.read_bytes())["pool"]

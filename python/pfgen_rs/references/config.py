@@ -17,6 +17,7 @@ from pfgen_rs.questions import question
 from pfgen_rs.references.consensus import Consensus
 from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.ranking import Ranking
 from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
 from pfgen_rs.references.steps import Step
@@ -27,7 +28,7 @@ _LARGEST = 2**63 - 1
 
 STEPS: dict[str, type[Step]] = {
     each.__name__.lower(): each
-    for each in (Normalise, Rules, Duplicates, Singletons, Length, Consensus, Select)
+    for each in (Normalise, Rules, Ranking, Duplicates, Singletons, Length, Consensus, Select)
 }
 """All steps by name, in the order in which a build takes them."""
 
@@ -54,7 +55,7 @@ class Fields:
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Imajo et al. 2025, section 3.2.
     "paper": {
-        "steps": tuple(name for name in STEPS if name != "consensus"),
+        "steps": tuple(name for name in STEPS if name not in ("ranking", "consensus")),
         "duplicates": Duplicates(keep="all"),
         "singletons": Singletons(n=5, threshold=1, repeat=False, at_least=0),
         "length": Length(target=100, count=30_000, share=1.0, deviation=None),
@@ -74,7 +75,7 @@ class BuildConfig:
     `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
     `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
     texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
-    get numbers in order of appearance. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
+    get numbers in the order of their texts. `language`: its preset (see `pfgen_rs.metrics.languages`) decides
     `unit`, `skipped` (what Truthfulness skips), `length.target` and `normalise.style` where they are not
     given; the set states it, and `name`, `made_by`, `licence` and `citation`. `models`: what is known of
     models that wrote candidates, by name. `per_source`: apply the length filter and the selection to each
@@ -104,6 +105,7 @@ class BuildConfig:
     fields: Fields = Fields()
     normalise: Normalise = field(default=Normalise())
     rules: Rules = field(default=Rules())
+    ranking: Ranking = field(default=Ranking())
     duplicates: Duplicates = field(default=Duplicates())
     singletons: Singletons = field(default=Singletons())
     length: Length = field(default=Length())
@@ -148,18 +150,19 @@ class BuildConfig:
             raise ConfigError(
                 "steps: normalise and rules need text: remove them or use another unit"
             )
+        if self.unit == "token" and self.consensus.trusted:
+            raise ConfigError("consensus.trusted needs text: leave it out or use another unit")
 
     def _check_models(self) -> None:
         tables = self.models.items() if isinstance(self.models, Mapping) else [("", self.models)]
         for name, own in tables:
             said = own.items() if isinstance(own, Mapping) else [("", own)]
             for key, value in said:
-                if key not in DETAILS or not isinstance(
-                    value, str | dict if key == DETAILS[-1] else str
-                ):
-                    raise ConfigError(
-                        f"models.{name!r}: expected texts called {', '.join(DETAILS)}, not {key} = {value!r}"
-                    )
+                kinds = (str, dict) if key == DETAILS[-1] else (str,)
+                if key not in DETAILS or not isinstance(value, kinds) or not _is_json(value):
+                    expected = f"expected texts called {', '.join(DETAILS)}"
+                    found = f"{key} = {value!r}" if key else repr(value)
+                    raise ConfigError(f"models.{name!r}: {expected}, not {found}")
 
     def step(self, name: str) -> Step:
         """Returns the step of this name with its settings."""
@@ -310,6 +313,13 @@ def _value(kind: Any, value: object, where: str) -> Any:
     raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
 
 
+def _is_json(value: object) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except TypeError:  # a date of TOML
+        return False
+
+
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
 
@@ -381,7 +391,8 @@ def _parse_outline(record: object, where: str, path: Path) -> Outline:
 def _reject_duplicate_outlines(outlines: Iterable[Outline], path: Path) -> None:
     seen: set[str] = set()
     for outline in outlines:
-        for value in dict.fromkeys((outline.question_id, outline.question)):
-            if value in seen:
+        folded = outline.question_id.casefold()  # names of files, whose cases may not differ
+        for key, value in {folded: outline.question_id, outline.question: outline.question}.items():
+            if key in seen:
                 raise ConfigError(f"duplicate question {value!r}", path=path)
-            seen.add(value)
+            seen.add(key)

@@ -6,15 +6,23 @@ found by sorting, one length at a time.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from pfgen_rs import Settings, _native
+from pfgen_rs import ConfigError, Settings, _native
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.references.closeness import closeness
 from pfgen_rs.references.lengths import check_share, kept_number
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
+
+FEW = 100
+"""Answers that the step leaves of fewer than are wanted."""
 
 
 class Agreement(NamedTuple):
@@ -31,6 +39,8 @@ def consensus(
     at_least: int = 0,
     seed: int = 0,
     settings: Settings | None = None,
+    close: Floats | None = None,
+    anchor: float = 0.5,
     threads: int | None = None,
 ) -> Agreement:
     """Keep the `share` of the answers (rounded up, at least `at_least`) that agree most with the others.
@@ -38,6 +48,8 @@ def consensus(
     Agreement is Truthfulness against all other answers, with the published settings if there are none: the
     mean, over an answer's characters, of how common their surroundings of 3 characters are; full where at
     least 0.5 % of the other answers have them. Answers with details that hardly any other has come last.
+    With `close` (float64, shape (answers,)), how close answers are to what is trusted, answers are ordered by
+    the mean of their ranks by agreement and by closeness, which weighs `anchor`.
     Ties are broken by the smallest digest (XXH3 of the text, seeded with `seed`; equal texts by row), so
     which texts are kept depends neither on the order of the answers nor on `threads`.
 
@@ -47,11 +59,21 @@ def consensus(
     number, _ = kept_number(len(answers), len(answers), share, None, at_least)
     agreement = truthfulness_without_itself(answers.to_list(), settings or Settings())
     digests = _native.text_digests(_native.Texts(answers, threads), seed, threads)
-    best = np.lexsort((digests[:, 1], digests[:, 0], -agreement))[:number]
+    order = agreement
+    if close is not None:
+        order = (1 - anchor) * _ranks(agreement) + anchor * _ranks(close)
+    best = np.lexsort((digests[:, 1], digests[:, 0], -order))[:number]
     kept = np.zeros(len(answers), dtype=np.bool_)
     kept[best] = True
     known = len(answers) > 1
     return Agreement(kept, float(agreement[best].min()) if known else None)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Returns ranks from 1; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -59,17 +81,42 @@ class Consensus(Step):
     """Keep the `share` (rounded up) of each source's answers that agree most with the others of the source.
 
     Agreement is Truthfulness, scored against all other answers: how common each character's surroundings
-    are. Never fewer than `select.count` are left (or all, if there are fewer).
+    are. Where the question has a note or answers in the file `trusted`, which replace it, the order is that
+    of the mean of two ranks: by agreement, and by the mean of Fluency and Truthfulness that the trusted
+    answers give, which weighs `anchor`.
+
+    Never fewer than `select.count` are left. If there are fewer to begin with, the share is kept, but at
+    least 100 answers (or all).
     """
 
     breaks_ties: ClassVar[bool] = True
     no: ClassVar[str] = "there are no more answers than select.count; add candidates"
     nearly: ClassVar[str] = "consensus.share is small"
 
-    share: float = 0.5
+    share: float = 0.65
+    anchor: float = 0.5
+    trusted: str = ""
 
     def __post_init__(self) -> None:
         check_share(self.share)
+        if not 0 <= self.anchor <= 1:
+            raise ConfigError(f"anchor must be from 0 to 1, not {self.anchor}")
+
+    def prepared(self, path: Callable[[str], Path]) -> dict[str, list[str]]:
+        """Returns the trusted answers by the text or id of their question."""
+        return read_trusted(path(self.trusted)) if self.trusted else {}
+
+    def key(self, context: Context) -> Any:
+        """What is trusted, wherever it comes from."""
+        return [super().key(context), self._trusted(context)]
+
+    def _trusted(self, context: Context) -> list[str]:
+        """Returns the trusted answers to the question, or its note; tokens are compared with nothing."""
+        if context.unit == "token" or not self.anchor:
+            return []
+        names = (context.question_id, context.question)
+        given = [each for name in names for each in (context.prepared or {}).get(name, ())]
+        return [each for each in given or [context.note] if each.strip()]
 
     def needs(self, after: int) -> int:
         """Returns that number divided by the share."""
@@ -77,12 +124,16 @@ class Consensus(Step):
 
     def run(self, state: State, context: Context) -> tuple[State, StepReport]:
         """Drop the answers that agree less."""
+        trusted = self._trusted(context)
 
         def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+            enough = part.height >= context.needed
             kept, least = consensus(
                 context.column(part),
                 share=self.share,
-                at_least=context.needed,
+                at_least=context.needed if enough else FEW,
+                close=self._closeness(trusted, part, context),
+                anchor=self.anchor,
                 seed=context.seed,
                 settings=replace(Settings.for_length(context.target), skipped=context.skipped),
                 threads=context.threads,
@@ -91,7 +142,34 @@ class Consensus(Step):
 
         kept, details = by_source(state, keep)
         reason = "less agreement with the others of its source than the kept answers"
-        return context.narrowed(self.name, state, kept, reason, sources=details)
+        more: dict[str, Any] = {"trusted": len(trusted)}
+        if not trusted and self.anchor and context.unit != "token":
+            more["remark"] = ["consensus finds no trusted answer", _ADVICE]
+        return context.narrowed(self.name, state, kept, reason, sources=details, **more)
+
+    def _closeness(self, trusted: list[str], part: State, context: Context) -> Floats | None:
+        if not trusted:
+            return None
+        columns = [closeness({"X": trusted}, each, context) for each in part.batches("answer")()]
+        return np.concatenate(columns)
+
+
+_ADVICE = (
+    "give the question a note, an answer that is right, or name a file of such (consensus.trusted)"
+)
+
+
+def read_trusted(path: Path) -> dict[str, list[str]]:
+    """Read trusted answers: `question` (a text or id) and `answer`, in any format of candidates.
+
+    Raises `InputError`, naming the file and the line.
+    """
+    found: dict[str, list[str]] = {}
+    with read_ahead([Source(str(path))], Options(think="keep")) as readings:
+        for chunk in (chunk for reading in readings for chunk in reading):
+            for question, answer in zip(chunk.questions, chunk.answers, strict=True):
+                found.setdefault(question, []).append(answer)
+    return found
 
 
 # Scores of each answer against the others.

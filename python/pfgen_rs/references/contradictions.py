@@ -319,7 +319,9 @@ def review_list(config: BuildConfig, progress: BuildProgress | None = None) -> p
     if config.unit == "token":
         raise ConfigError("contradictions need text: there are none for the unit 'token'")
     outlines = read_outlines(config.path(config.questions)) if config.questions else None
-    style = config.prepared()["normalise"] if "normalise" in config.steps else None
+    style = None
+    if "normalise" in config.steps:  # rules need not be written yet
+        style = config.normalise.prepared(config.path)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as name:
         folder, sources = Path(name), input_files(config)

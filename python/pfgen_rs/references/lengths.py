@@ -14,6 +14,7 @@ OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
 reference answers to a question by one source."""
 SEEDS = 1 << 64
+_FEW = 8
 
 Limit = Literal["all", "count", "share", "deviation", "at_least"]
 """What decided how many answers are kept."""
@@ -27,11 +28,15 @@ class Spread(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Which rows are kept (bool, one per row), the spread of their lengths, and what decided their number."""
+    """Which rows are kept (bool, one per row), the spread of their lengths, and what decided their number.
+
+    `within`: the greatest distance of what the kept ones are drawn from, or `None` if they are the nearest.
+    """
 
     kept: NDArray[np.bool_]
     spread: Spread
     limit: Limit
+    within: int | None = None
 
 
 def nearest_length(
@@ -42,6 +47,7 @@ def nearest_length(
     share: float = 1.0,
     deviation: int | None = None,
     at_least: int = 0,
+    spread: tuple[float, float] = (0.0, 0.0),
     seed: int = 0,
     threads: int | None = None,
 ) -> Nearest:
@@ -50,6 +56,10 @@ def nearest_length(
     At most `count` answers are kept, at most this `share` of them (rounded up), and only those at
     most `deviation` code points from the target. `share` and `deviation` leave at least `at_least`
     answers (or all, if there are fewer), but `count` is never exceeded.
+
+    `spread`: the least standard deviation of the lengths, and a usual one. If `count` decides and the
+    lengths of the nearest are more alike than the least one, `count` answers are drawn instead: from those
+    at most as far from `target` as gives the usual one, or as the other limits allow.
 
     Ties at the greatest distance, whether shorter or longer than `target`, are broken by the
     smallest digest (XXH3 of the text, seeded with `seed`; equal texts by row). So which texts are
@@ -71,16 +81,32 @@ def nearest_length(
     batches = steps.as_batches(answers)
     lengths = _lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
-    within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
-    number, limit = kept_number(len(lengths), count, share, within, at_least)
+    near = None if deviation is None else int(np.count_nonzero(distances <= deviation))
+    number, limit = kept_number(len(lengths), count, share, near, at_least)
     if number >= len(lengths):
         return Nearest(np.ones(len(lengths), np.bool_), _spread(lengths), limit)
     # The greatest distance that is kept.
     last = np.partition(distances, number - 1)[number - 1] if number else -1
     kept = distances < last
-    tied = np.flatnonzero(distances == last)
-    kept[_break_ties(batches, tied, number - int(kept.sum()), seed, threads)] = True
-    return Nearest(kept, _spread(lengths[kept]), limit)
+    tied, left = np.flatnonzero(distances == last), number - int(kept.sum())
+    within = None
+    if limit == "count" and _spread(np.append(lengths[kept], lengths[tied[:left]])).std < spread[0]:
+        others, _ = kept_number(len(lengths), len(lengths), share, near, at_least)
+        most = int(np.partition(distances, others - 1)[others - 1])
+        within = _band(lengths, target, most, spread[1])
+        kept, tied, left = np.zeros_like(kept), np.flatnonzero(distances <= within), number
+    kept[_break_ties(batches, tied, left, seed, threads)] = True
+    return Nearest(kept, _spread(lengths[kept]), limit, within)
+
+
+def _band(lengths: NDArray[np.uint32], target: int, most: int, std: float) -> int:
+    """Returns the least distance within which lengths have this standard deviation, or `most`."""
+    values, counts = np.unique(lengths, return_counts=True)
+    far = np.abs(values.astype(np.int64) - target)
+    for at in np.unique(far[far < most]).tolist():
+        if _moments(values[far <= at], counts[far <= at]).std >= std:
+            return int(at)
+    return most
 
 
 def kept_number(
@@ -128,9 +154,13 @@ def _break_ties(
 
 
 def _spread(lengths: NDArray[np.uint32]) -> Spread:
+    return _moments(*np.unique(lengths, return_counts=True))
+
+
+def _moments(values: NDArray[np.uint32], counts: NDArray[np.int64]) -> Spread:
     """Compute the statistics from integer sums, exact until the final divisions."""
-    values, counts = (each.astype(object) for each in np.unique(lengths, return_counts=True))
-    number, total = len(lengths), sum(values * counts)
+    values, counts = values.astype(object), counts.astype(object)
+    number, total = sum(counts), sum(values * counts)
     if not number:
         return Spread(math.nan, math.nan)
     squares = sum(values * values * counts)
@@ -153,6 +183,10 @@ class Length(steps.Step):
     most `deviation` units from the target (`None` is no limit), and at most `count`. `share` and `deviation`
     never leave fewer answers than the later steps need to end with `select.count` (or all, if there are
     fewer): then the nearest of them are kept.
+
+    In a pool so large that the nearest `count` hardly differ in length (standard deviation below 1.8 % of
+    the target, the smallest of the published sources), `count` are drawn from a wider range of lengths
+    (2.7 %, the median).
     """
 
     breaks_ties: ClassVar[bool] = True
@@ -161,7 +195,7 @@ class Length(steps.Step):
 
     target: int = 100
     count: int = 30_000
-    share: float = 0.2
+    share: float = 0.35
     deviation: int | None = None
 
     def __post_init__(self) -> None:
@@ -181,21 +215,33 @@ class Length(steps.Step):
         """Drop the answers that are further from the target."""
 
         def keep(part: steps.State) -> tuple[steps.Mask, dict[str, Any]]:
-            kept, spread, limit = nearest_length(
+            kept, spread, limit, within = nearest_length(
                 context.coded(part),
                 **asdict(self),
                 at_least=context.needed,
+                spread=(OFFICIAL_STD[0] * self.target / 100, OFFICIAL_STD[1] * self.target / 100),
                 seed=context.seed,
                 threads=context.threads,
             )
             number = int(np.count_nonzero(kept))
             mean, std = spread if number else (None, None)
             limited = "select.count" if limit == "at_least" else limit
-            return kept, {"answers": number, "mean": mean, "std": std, "limit": limited}
+            found = {"answers": number, "mean": mean, "std": std, "limit": limited}
+            return kept, found | ({} if within is None else {"within": within})
 
         kept, details = steps.by_source(state, keep)
+        more: dict[str, Any] = {"sources": details}
+        if widest := max((each.get("within", 0) for each in details.values()), default=0):
+            more["remark"] = [
+                f"{self.name} gives a wider range of lengths",
+                f"the {self.count:,} answers nearest to {self.target} hardly differ in length, so that many "
+                f"are drawn from those within {widest} of it",
+            ]
         reason = f"a length further from {self.target} than that of the kept answers of its source"
-        return context.narrowed(self.name, state, kept, reason, sources=details)
+        after, report = context.narrowed(self.name, state, kept, reason, **more)
+        if after.height * _FEW < len(after.kept):  # later steps need not read all the others
+            after = after.rewritten(context.folder)
+        return after, report
 
 
 def check_share(share: float) -> None:

@@ -396,7 +396,13 @@ class Rules(steps.Step):
 
     def prepared(self, path: Callable[[str], Path]) -> dict[str, AnswerRules]:
         """Returns the rules by question."""
-        return read_answer_rules(path(self.file)) if self.file else {}
+        if not self.file:
+            return {}
+        if not path(self.file).exists():
+            advice = "`pfgen-rs build suggest-rules` lists what rules may be needed for"
+            problem = f"no such file: write it, or leave out rules.file; {advice}"
+            raise ConfigError(problem, path=path(self.file))
+        return read_answer_rules(path(self.file))
 
     def key(self, context: steps.Context) -> Any:
         """The question's own rules."""

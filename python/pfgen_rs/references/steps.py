@@ -88,6 +88,12 @@ def damaged(path: Path) -> BuildError:
     )
 
 
+def owned(frame: pl.DataFrame) -> pl.DataFrame:
+    """Returns a copy of what is left of a frame: a filtered column of polars still holds all texts."""
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    return frame.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
+
+
 class PoolWriter:
     """Collects rows of a new pool, and writes a part whenever there are enough."""
 
@@ -157,6 +163,14 @@ class State:
         kept[self.kept] = mask
         return replace(self, kept=kept)
 
+    def rewritten(self, folder: Path) -> Self:
+        """Returns the state with a pool in `folder` of nothing but what remains."""
+        writer, weights = PoolWriter(folder), self.kept_weights()
+        for frame in self.frames(*COLUMNS):
+            writer.add(owned(frame))
+        writer.flush()
+        return type(self)(Pool(folder), np.ones(writer.rows, dtype=np.bool_), weights)
+
     def kept_weights(self) -> NDArray[np.uint32] | None:
         """Returns the weights of the remaining rows."""
         return None if self.weights is None else self.weights[self.kept]
@@ -213,6 +227,7 @@ class Context:
     must be left for the steps that follow (0 without a selection). `folder`: where the step writes a new
     pool. `progress` is called with the amount done, the total amount (0 if unknown), and perhaps a short
     status; an exception ends the step. `skipped`: characters that Truthfulness skips.
+    `question`, `note`: the question's text, and its note.
     """
 
     question_id: str
@@ -227,6 +242,8 @@ class Context:
     threads: int
     progress: Callable[..., None]
     skipped: str = SKIPPED
+    question: str = ""
+    note: str = ""
 
     def report(
         self, name: str, before: State, after: State, removed: list[Removed], **details: Any
@@ -333,7 +350,7 @@ class Step:
 
 def joined(batches: Batches) -> pl.Series:
     """Returns a column in one piece."""
-    columns = list(batches())
+    columns = [owned(column.to_frame()).to_series() for column in batches()]
     return pl.concat(columns) if columns else pl.Series(dtype=pl.String)
 
 
