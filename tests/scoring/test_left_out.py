@@ -371,3 +371,5 @@ def test_remembered_questions_are_left_out_like_read_ones(
         each.without_models(["lone"]).score("Q01", "猫は光です") for each in (read, known)
     )
     assert one == other
+    assert known.index_path is not None
+    assert known.without_models(["lone"]).index_path is None
