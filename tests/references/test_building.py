@@ -207,7 +207,7 @@ def test_words(prepared: BuildConfig) -> None:
         unit="word",
         steps=("singletons", "length"),
         singletons=Singletons(n=1, at_least=0),
-        length=Length(4, 10, share=1.0),
+        length=Length(4, share=0.4),
     )
     [question] = build(replace(config, allow_fewer=True)).questions
     assert [report.after for report in question.reports] == [25, 10]

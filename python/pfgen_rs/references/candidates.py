@@ -185,8 +185,6 @@ class _Sorter:
 
 # Work that later builds reuse.
 
-_RECORD = "gathered-{}.json"
-
 
 def question_folder(work: Path, outline: Outline) -> Path:
     """Returns the folder of a question's pools and steps."""
@@ -209,14 +207,14 @@ def gathered(
     """
     if all(source.path != "-" for source in sources):
         for only in dict.fromkeys((config.only, ())):
-            before = _load(work / _record_name(config, sources, outlines, only))
+            before = _load(_record(config, work, sources, outlines, only))
             if before is not None and all(
                 _pool_place(config, work, before.inputs, outline).is_dir()
                 for outline, count in before.questions
                 if count
             ):
                 return _narrowed(before, config.only, outlines)
-    record = work / _record_name(config, sources, outlines, config.only)
+    record = _record(config, work, sources, outlines, config.only)
     record.unlink(missing_ok=True)  # first: it stands for the pools
     pools = work / "gathering"
     shutil.rmtree(pools, ignore_errors=True)
@@ -259,34 +257,29 @@ def _load(record: Path) -> Gathered | None:
         raise damaged(record) from error
 
 
-def _record_name(
+def _record(
     config: BuildConfig,
+    work: Path,
     sources: Sequence[Source],
     outlines: Sequence[Outline] | None,
     only: Sequence[str],
-) -> str:
+) -> Path:
     files = [(source.path, *_file_state(source.path)) for source in sources]
     fixed = None if outlines is None else [(each.question_id, each.question) for each in outlines]
     folder = str(config.folder.absolute())  # the inputs' names are relative to it
-    return _RECORD.format(key_of(_settings(config), folder, files, fixed, sorted(only)))
+    return work / f"gathered-{_key(config, folder, files, fixed, sorted(only))}.json"
 
 
 def pool_key(config: BuildConfig, inputs: Sequence[Input], outline: Outline) -> str:
     """Returns the key of the candidates of one question, by the contents of all files."""
     contents = [(each.sha1, each.candidates, each.left_out) for each in inputs]
-    return key_of(_settings(config), contents, (outline.question_id, outline.question))
+    return _key(config, contents, (outline.question_id, outline.question))
 
 
-def _settings(config: BuildConfig) -> list[Any]:
-    """Returns what sorting depends on besides the files and the questions."""
-    return [
-        _native.__version__,
-        asdict(config.fields),
-        config.source,
-        config.per_source,
-        config.skip_bad_lines,
-        config.unit == "token",
-    ]
+def _key(config: BuildConfig, *more: Any) -> str:
+    """Returns the key of what sorting depends on: on `more`, and on settings."""
+    settings = (config.source, config.per_source, config.skip_bad_lines, config.unit == "token")
+    return key_of(_native.__version__, asdict(config.fields), settings, *more)
 
 
 def _file_state(path: str) -> tuple[int, int]:

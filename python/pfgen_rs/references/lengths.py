@@ -92,19 +92,21 @@ def nearest_length(
     within = None
     if limit == "count" and _spread(np.append(lengths[kept], lengths[tied[:left]])).std < spread[0]:
         others, _ = kept_number(len(lengths), len(lengths), share, near, at_least)
-        within = _band(
-            lengths, distances, np.partition(distances, others - 1)[others - 1], spread[1]
-        )
+        most = int(np.partition(distances, others - 1)[others - 1])
+        within = _band(lengths, target, most, spread[1])
         kept, tied, left = np.zeros_like(kept), np.flatnonzero(distances <= within), number
     kept[_break_ties(batches, tied, left, seed, threads)] = True
     return Nearest(kept, _spread(lengths[kept]), limit, within)
 
 
-def _band(lengths: NDArray[np.uint32], distances: NDArray[np.int64], most: int, std: float) -> int:
+def _band(lengths: NDArray[np.uint32], target: int, most: int, std: float) -> int:
     """Returns the least distance within which lengths have this standard deviation, or `most`."""
-    nearest = int(distances.min())
-    enough = (at for at in range(nearest, most) if _spread(lengths[distances <= at]).std >= std)
-    return next(enough, most)
+    values, counts = np.unique(lengths, return_counts=True)
+    far = np.abs(values.astype(np.int64) - target)
+    for at in np.unique(far[far < most]).tolist():
+        if _moments(values[far <= at], counts[far <= at]).std >= std:
+            return int(at)
+    return most
 
 
 def kept_number(
@@ -152,9 +154,13 @@ def _break_ties(
 
 
 def _spread(lengths: NDArray[np.uint32]) -> Spread:
+    return _moments(*np.unique(lengths, return_counts=True))
+
+
+def _moments(values: NDArray[np.uint32], counts: NDArray[np.int64]) -> Spread:
     """Compute the statistics from integer sums, exact until the final divisions."""
-    values, counts = (each.astype(object) for each in np.unique(lengths, return_counts=True))
-    number, total = len(lengths), sum(values * counts)
+    values, counts = values.astype(object), counts.astype(object)
+    number, total = sum(counts), sum(values * counts)
     if not number:
         return Spread(math.nan, math.nan)
     squares = sum(values * values * counts)
