@@ -231,15 +231,12 @@ class Benchmark(QuestionSet):
         Raises what `score_batch` raises, and
         `InputError` for no answers at all.
         """
+        options = self._options(question_field, answer_field, layout, think, clean)
         return in_memory.evaluate(
             self,
             data,
             answers,
-            replace(
-                self._options(question_field, answer_field, layout, think, clean),
-                model=model,
-                leave_out=leave_out,
-            ),
+            replace(options, model=model, leave_out=leave_out),
             name=name,
             threads=threads,
         )

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -84,6 +84,18 @@ def question(**changes: object) -> Case:
     return case
 
 
+def left_out(*options: str, makers: Sequence[int | None] = (0, 1)) -> Case:
+    """What `score` says of a run to a set of two models, the first of which may have written all of it."""
+
+    def case(tmp: Path) -> str:
+        models = {"models": ["org/one", "org/two"], "makers": {"A": list(makers)}}
+        question(answers={"A": ["猫。", "犬。"]}, **models)(tmp)
+        (tmp / "a.jsonl").write_text('{"question": "Q01", "answer": "猫"}\n', encoding="utf-8")
+        return told("score", tmp / "a.jsonl", "-b", tmp, *options)
+
+    return case
+
+
 def taken_name(tmp: Path) -> str:
     said = ""
     for answer in ("Air.", "Light."):
@@ -137,6 +149,10 @@ CASES: dict[str, Case] = {
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "not comparable": scored("a.jsonl", GOOD),
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),
+    "which lifts its score": left_out("--model", "one"),
+    "does not say who wrote": scored("a.jsonl", GOOD, "--leave-out", "model", "--model", "one"),
+    "no model is known": left_out("--leave-out", "model"),
+    "nothing to score with": left_out("--model", "one", "--leave-out", "model", makers=(0, 0)),
     "contain 'Q:'": scored("a.jsonl", UNCLEAN * 2),
     "took longer": slow_expression,
 }

@@ -155,7 +155,7 @@ def test_parts_of_signatures_are_described_in_order() -> None:
     settings = pfgen_rs.Settings(threshold=0.01, max_length=210, skipped="", unit="word")
     settings = replace(settings, helpfulness=False, summation="compensated")
     counts: Any = {"answered": (1, 2), "answers": (3, 4)}
-    everything = signature("0" * 40, settings, **counts, clean="chat")
+    everything = signature("0" * 40, settings, **counts, clean="chat", without="1a2b3c4d-5")
     names = [part.partition(":")[0] for part in everything.split("|")[1:]]
     [table] = [t for t in tables(page) if t.header[0] == "part"]
     assert [name for row in table.column() for name in row] == names

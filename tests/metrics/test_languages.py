@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from pfgen_rs import Benchmark, SettingsError
+from pfgen_rs import Benchmark, Settings, SettingsError
 from pfgen_rs.metrics.languages import LANGUAGES, is_foreign
+from pfgen_rs.metrics.signature import lengths_in
 from pfgen_rs.metrics.units import coder
 from pfgen_rs.references.rules import STYLES, Style
 
@@ -110,3 +111,12 @@ def test_explicit_values_and_other_languages() -> None:
     assert (french.settings.unit, french.settings.target_length) == ("word", 9)
     with pytest.raises(SettingsError, match="invalid language 'en!': expected a tag"):
         Benchmark.from_references({"?": ["a b"]}, language="en!", **given)  # type: ignore[arg-type]
+
+
+def test_what_reads_the_settings_of_a_set() -> None:
+    made = Benchmark.from_references({"?": ["a b c d"]}, language="en", length=400)
+    found = lengths_in(made.signature)
+    names = ("unit", "target_length", "zero_length", "max_length")
+    assert all(getattr(found, name) == getattr(made.settings, name) for name in names)
+    assert lengths_in("") == Settings()
+    assert (Settings().answer_tokens, made.settings.answer_tokens) == (300, 1200)

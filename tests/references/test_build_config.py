@@ -212,6 +212,7 @@ ASKED = '{"question_id": "Qa", "question": "b"'
         ("q.jsonl", ASKED + ', "answers": []}', "question 1: unknown key 'answers'"),
         ("q.jsonl", ASKED + ', "keywords": [{"x": 1}]}', "question 1: keywords[0]"),
         ("q.jsonl", (ASKED + "}\n") * 2, "duplicate question 'Qa'"),
+        ("q.jsonl", ASKED + '}\n{"question_id": "qA", "question": "c"}', "duplicate question 'qA'"),
         ("q.jsonl", '{"question_id": "../Q1", "question": "b"}', "question 1: invalid id '../Q1'"),
     ],
 )

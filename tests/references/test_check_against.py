@@ -83,6 +83,26 @@ def test_few_runs_and_drawn_ones_follow_the_formula() -> None:
     assert found.variances(runs, questions) == pytest.approx(expected, rel=1e-9)
 
 
+def test_organisations_are_drawn_where_there_are_three() -> None:
+    """Runs of an organisation that are all alike count as one, not as five."""
+    _, found = simulated(ALIKE, 4, 5)
+    own = found.own + np.random.default_rng(6).normal(0, 0.1, found.own.shape)
+    alike = RunScores(
+        np.repeat(own, 5, axis=0),
+        np.repeat(found.by_source, 5, axis=0),
+        found.questions,
+        found.sources,
+    )
+    names = [f"{n:02}" for n in range(20)]
+    by_run, by_organisation, by_two = (
+        alike.figures(organisations)
+        for organisations in (names, [name for name in "abcd" for _ in range(5)], ["a", *"b" * 19])
+    )
+    assert by_organisation["pearson"] == by_run["pearson"]
+    assert by_organisation["low"] < by_run["low"] - 0.05
+    assert by_two == by_run
+
+
 @pytest.mark.parametrize("sources", [0.3, 1.0, 2.6, 99.0, np.inf])
 def test_worth_inverts_what_is_reached(sources: float) -> None:
     variances = Variances(0.02, 0.003, 0.001)
@@ -175,8 +195,14 @@ def both(bench: Benchmark, path: Path, texts: set[str]) -> float:
 
 
 def test_a_set_against_another_of_other_ids(
-    own: Benchmark, other: Benchmark, runs: list[Path], tmp_path: Path
+    own: Benchmark,
+    other: Benchmark,
+    runs: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The limit of good runs lies between the two scores of a run, of which the other set's counts."""
+    monkeypatch.setattr(check.against, "GOOD", 0.505)
     found = own.check(runs, against=other)
     texts = {q.text for q in own}
     x, y = ([both(bench, path, texts) for path in runs] for bench in (own, other))
@@ -191,8 +217,9 @@ def test_a_set_against_another_of_other_ids(
     counts = ("which", "runs", "organisations", "questions", "ceiling_questions", "ceiling_sources")
     assert [whole[name] for name in counts] == ["all", 5, 3, 2, 1, 2]
     assert whole["one_source"] < whole["two_sources"] < whole["infinitely_many"]
-    above = sum(value > 0.5 for value in y)
-    assert (good["which"], good["runs"]) == ("above 0.5", above)
+    above = [sum(value > 0.505 for value in values) for values in (x, y)]
+    assert above[0] < above[1]
+    assert (good["which"], good["runs"]) == ("above 0.505", above[1])
     [told] = [line for line in found.findings if line.startswith("it ranks these 5 runs like ")]
     assert "over the 1 question with several sources it reaches" in told
     page = check.report_markdown(found)

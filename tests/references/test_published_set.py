@@ -3,9 +3,12 @@
 import hashlib
 import io
 import json
+import re
 import shutil
 import tarfile
 from collections.abc import Callable
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,14 @@ import pytest
 from builds import ROWS, files, prepare, write_lines
 from helpers import pfgen
 from pfgen_rs import Benchmark, BenchmarkError, load_benchmark, score_file
-from pfgen_rs.errors import InstallError
-from pfgen_rs.install import installed_path, store
+from pfgen_rs.errors import ConfigError, InstallError
+from pfgen_rs.install import installed_path, installer, store
 from pfgen_rs.questions import card, publishing
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.rules import Style
 
+install = partial(installer.install, check=publishing.check_loads)
 HOSTILE = "</h1><script>|`[x](y)*_#\n\u202e"
 MORE = """
 name = "phase.changes"
@@ -149,7 +154,7 @@ def test_published_installed_and_scored(copied: Path, tmp_path: Path) -> None:
     assert (row["state"], row["questions"]) == ("installed", 2)
     told = pfgen("score", tmp_path / "run.jsonl", "-b", "phase.changes", "--format", "json")
     assert json.loads(told.stdout)[0]["score"] == score_file(tmp_path / "run.jsonl", copied).score
-    assert publishing.install(str(first.path)) == place  # nothing to do
+    assert install(str(first.path)) == place  # nothing to do
 
 
 def repacked(path: Path, change: Callable[[str, bytes], tuple[str, bytes | None]]) -> Path:
@@ -202,7 +207,7 @@ def test_archives_that_are_refused(kind: str, copied: Path, tmp_path: Path, cach
     change, told = CHANGES[kind]
     bad = repacked(publishing.publish(copied, tmp_path / "a.tar.xz").path, change)
     with pytest.raises(InstallError, match=told):
-        publishing.install(str(bad))
+        install(str(bad))
     assert not list((cache / "benchmarks").glob("[!.]*"))
 
 
@@ -212,19 +217,19 @@ def test_sets_that_cannot_be_loaded_are_refused(copied: Path, tmp_path: Path, ca
     record = recorded(files={"Q03.json": hashlib.sha256(broken).hexdigest()})
     bad = repacked(path, lambda n, c: (n, broken) if n.endswith("Q03.json") else record(n, c))
     with pytest.raises(InstallError, match=r"cannot be used: Q03\.json: missing key 'question'"):
-        publishing.install(str(bad))
+        install(str(bad))
     with pytest.raises(InstallError, match=r"has the set 'phase\.changes', not 'other'"):
-        publishing.install("other", str(path))
+        install("other", str(path))
     with pytest.raises(InstallError, match="expected SHA-256 00, found"):
-        publishing.install(str(path), sha256="00")
-    publishing.install(str(path))
+        install(str(path), sha256="00")
+    install(str(path))
     (copied / "README.md").unlink()
     other = publishing.publish(copied, tmp_path / "b.tar.xz")
     assert "README.md is missing: one was made for the archive" in other.warnings
     (copied / "README.md").write_text("Mine.\n", encoding="utf-8")
     changed = publishing.publish(copied, tmp_path / "c.tar.xz").path
     with pytest.raises(InstallError, match="has another set of this name: remove this folder"):
-        publishing.install(str(changed))
+        install(str(changed))
     assert "Mine." not in (store.place("phase.changes") / "README.md").read_text(encoding="utf-8")
 
 
@@ -246,11 +251,59 @@ def test_older_sets_are_published_too(tmp_path: Path, cache: Path) -> None:
     done = publishing.publish(folder, tmp_path / "a.tar.xz")
     assert done.name == "old-set"
     assert "1 of 1 answers name no model" in done.warnings
-    assert (
-        load_benchmark(publishing.install(str(done.path))).signature
-        == load_benchmark(folder).signature
-    )
+    assert load_benchmark(install(str(done.path))).signature == load_benchmark(folder).signature
     assert load_benchmark("old-set").about is None
     bad = folder.rename(tmp_path / "第1")
     with pytest.raises(InstallError, match="is no name to install by"):
         publishing.publish(bad, tmp_path / "b.tar.xz")
+
+
+@pytest.mark.parametrize(
+    ("language", "style", "warned"),
+    [
+        ("zh", "", "language = 'zh'"),
+        ("en", "", ""),
+        ("", "", ""),
+        ("", "none", ""),
+        ("", "ja", "ja"),
+    ],
+)
+def test_answers_in_another_script_are_told(
+    language: str, style: str, warned: str, tmp_path: Path
+) -> None:
+    rows = [{"question": "Why?", "answer": f"Because {word} it is."} for word in ("of", "so")]
+    write_lines(tmp_path / "a.jsonl", rows)
+    keys: dict[str, Any] = {"candidates": ["a.jsonl"], "out": "set", "steps": ["duplicates"]}
+    if style:
+        without = [rule.name for rule in Style.standard(language=style).rules]
+        keys |= {"steps": ["normalise"], "normalise": {"style": style, "without": without}}
+    if language:
+        keys["language"] = language
+    built = build(BuildConfig.from_dict(keys, tmp_path))
+    told = [warning for warning in built.warnings if "in another script than" in warning]
+    assert [warned in warning for warning in told] == [True] * bool(warned)
+    stated = load_benchmark(built.folder)
+    assert stated.about is not None
+    assert stated.about.language == language
+    assert stated.settings.unit == ("word" if language == "en" else "character")
+
+
+@pytest.mark.parametrize(
+    ("models", "told"),
+    [
+        (
+            {"m": {"license": "MIT"}},
+            "expected texts called licence, source, family, generation, not",
+        ),
+        ({"m": {"licence": 3}}, "not licence = 3"),
+        ({"m": "MIT"}, "not 'MIT'"),
+        (
+            {"m": {"generation": {"day": date(2026, 1, 1)}}},
+            "not generation = {'day': datetime.date",
+        ),
+        ("m", "not 'm'"),
+    ],
+)
+def test_wrong_details_of_models(models: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        BuildConfig.from_dict({"candidates": ["a"], "out": "x", "models": models})

@@ -109,6 +109,17 @@ def test_score_and_length() -> None:
     ]
 
 
+def test_the_discount_is_that_of_the_set() -> None:
+    signature = "pfgen|set:0|variant:pfgen-bench|n:1-10|t:3|unit:word|length:40-60-80|v:1"
+    table = runs(3).with_columns(pl.lit(signature).alias("signature"))
+    [_, axes] = plots.score_length(table, language="ja").axes
+    grounds: Any = axes.patches
+    assert [ground.get_x() for ground in grounds] == [40, 60]
+    legend: Any = axes.get_legend()
+    assert legend.get_texts()[0].get_text() == "長さによる減点（40～60 単語）"
+    assert axes.get_xlabel().startswith("平均単語数")
+
+
 def test_sources_are_compared_over_the_questions_of_both() -> None:
     table = runs(8)
     scores = source_table(table).filter(pl.col("source") != "C")

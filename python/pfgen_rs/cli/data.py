@@ -103,7 +103,9 @@ def install(
         def received(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)
 
-        folder = publishing.install(name, source, received, sha256=sha256)
+        folder = installer.install(
+            name, source, received, sha256=sha256, check=publishing.check_loads
+        )
     process.emit(f"{folder.name} is installed in {folder}\n")
 
 

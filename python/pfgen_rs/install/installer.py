@@ -44,7 +44,8 @@ def install(
 
     Raises `InstallError`, and leaves an existing installation unchanged.
     """
-    is_alone = source is None and name not in store.known() and _is_source(name or "")
+    is_path = name is not None and (_URL.match(name) is not None or os.path.lexists(name))
+    is_alone = source is None and is_path and name not in store.known()
     if is_alone:
         name, source = None, name
     is_set = source and (name is None or store.name_problem(name) is None)
@@ -71,10 +72,6 @@ def install(
         ) from error
 
 
-def _is_source(name: str) -> bool:
-    return _URL.match(name) is not None or os.path.lexists(name)
-
-
 def _fetched(
     staged: Path, source: str, progress: DownloadProgress | None, sha256: str | None
 ) -> Path:
@@ -83,9 +80,8 @@ def _fetched(
     if _URL.match(source):
         path = staged / "download"
         download(source, path, progress)
-    if sha256 is not None and path.is_file():
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if sha256 is not None:
+        found = store.digest(path) if path.is_file() else "no archive"
         if found != sha256.strip().lower():
             raise InstallError(
                 f"{source}: expected SHA-256 {sha256}, found {found}: not that archive"
@@ -108,7 +104,8 @@ def _set_in(path: Path, name: str | None, label: str, default: str | None) -> st
     if name not in (None, entry.name):
         raise InstallError(f"{label}: has the set {entry.name!r}, not {name!r}")
     place = store.place(entry.name)
-    if os.path.lexists(place) and not store.is_intact(entry):
+    is_published = entry.name in store.known()
+    if os.path.lexists(place) and not is_published and not store.is_intact(entry):
         raise InstallError(
             f"{place}: has another set of this name: remove this folder to replace it, or publish the set "
             "by another name"

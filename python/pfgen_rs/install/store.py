@@ -83,7 +83,7 @@ def is_intact(entry: "CatalogEntry") -> bool:
         others = _names(found.path) - {*entry.files, RECORD}
         if any(name.endswith(".json") for name in others):
             return False
-        return all(_digest(found.path / name) == hexa for name, hexa in entry.files.items())
+        return all(digest(found.path / name) == hexa for name, hexa in entry.files.items())
     except OSError:
         return False
 
@@ -170,7 +170,8 @@ def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

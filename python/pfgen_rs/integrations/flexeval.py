@@ -113,9 +113,9 @@ class Pfgen(flexeval.EvalSetup):
     All questions of each trial are asked, trial by trial. `extra_info` has the question and the trial; the
     reference is the question's example answer.
 
-    `gen_kwargs` override the published sampling parameters (at most 300 new tokens, temperature 1.0, top-p
-    0.98, the stop strings of the mode). flexeval seeds a model once per run, with `random_seed`, not once per
-    trial.
+    `gen_kwargs` override the published sampling parameters (at most 300 new tokens, more for sets of longer
+    answers, temperature 1.0, top-p 0.98, the stop strings of the mode). flexeval seeds a model once per run,
+    with `random_seed`, not once per trial.
     """
 
     benchmark: str | None = None
@@ -136,7 +136,7 @@ class Pfgen(flexeval.EvalSetup):
         """Returns the summary and one object per answer, like flexeval's own setups."""
         prompts = (self.trials, self.num_examples, self.seed, self.prefix)
         sampling = {
-            "max_new_tokens": 300,
+            "max_new_tokens": loaded(Benchmark, self.benchmark).settings.answer_tokens,
             "temperature": 1.0,
             "top_p": 0.98,
             "stop_sequences": list(default_stop(self.mode)),

@@ -68,7 +68,8 @@ def pfgen(
 
     `benchmark`: any argument of `load_benchmark`. `mode`: `chat` or `qa`, because inspect_ai only supports
     chat models. The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most
-    300 tokens, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden on the command line.
+    300 tokens, more for sets of longer answers, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden
+    on the command line.
     """
     with _shown_errors():
         count(trials, "trials")
@@ -87,7 +88,10 @@ def pfgen(
                 for name in settings.METRICS
             },
             config=GenerateConfig(
-                max_tokens=300, temperature=1.0, top_p=0.98, stop_seqs=list(default_stop(mode))
+                max_tokens=bench.settings.answer_tokens,
+                temperature=1.0,
+                top_p=0.98,
+                stop_seqs=list(default_stop(mode)),
             ),
             epochs=ai.Epochs(trials, published_epochs()),
             metadata={"signature": bench.signature},

@@ -142,6 +142,11 @@ class Settings:
         """Whether sums are compensated."""
         return self.summation == "compensated"
 
+    @property
+    def answer_tokens(self) -> int:
+        """The most tokens of an answer that harnesses ask for: 3 a unit, and at least the published 300."""
+        return max(300, 3 * self.target_length)
+
     def average(self, fluency: Any, truthfulness: Any, helpfulness: Any) -> Any:
         """Returns the mean of the metrics that are part of the average, added from the left."""
         both = fluency + truthfulness

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pfgen_rs import _native
 from pfgen_rs.metrics.settings import SKIPPED, Settings
+from pfgen_rs.metrics.units import Unit
 
 _LEFT_OUT = "helpfulness:none"
 
@@ -69,6 +70,14 @@ def part_of(signature: str, name: str) -> str | None:
     """Returns what a signature says about `name`, such as `14/50` of `questions`; `None` if nothing."""
     parts = (part.partition(":") for part in signature.split("|"))
     return next((value for key, _, value in parts if key == name), None)
+
+
+def lengths_in(signature: str) -> Settings:
+    """Returns the published settings with the lengths and the unit of a signature, which may be empty."""
+    names = ("target_length", "zero_length", "max_length")
+    stated = (part_of(signature, "length") or "").split("-")
+    lengths: dict[str, Any] = dict(zip(names, map(int, filter(None, stated)), strict=False))
+    return Settings(unit=cast("Unit", part_of(signature, "unit") or "character"), **lengths)
 
 
 def comparable(signature: str, clean: str | None) -> str:

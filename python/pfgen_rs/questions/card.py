@@ -23,8 +23,6 @@ _NOT_STATED = "not stated / 記載なし"
 _MARK = "<!-- Written by pfgen-rs, which leaves this file alone once it is changed: {} -->"
 _URL = re.compile(r"https?://[A-Za-z0-9./_~%?=-]+")
 _DETAILS = ("licence", "source", "family", "generation")
-_HEADINGS = ["model / モデル", "answers / 回答数", "share / 割合", "licence / ライセンス"]
-_HEADINGS += ["source / 入手元", "family / 系列", "generation / 生成条件"]
 
 Provenance = Mapping[str, Any]
 
@@ -43,7 +41,7 @@ def card(
         "settings": ", ".join(f"{key} = {getattr(settings, key)}" for key in STATED[:-1]),
         "hash": name,
         "models": _models(questions, made or {}),
-        "funnel": _funnel(made) if made else "Answers were given. / 回答は与えられたものです。",
+        "funnel": _funnel(made or {}),
         "quality": _quality(settings, made or {}),
         "citation": inert(about.citation)
         or f"Please name the set ({name}). / セット名と識別子（{name}）を明記してください。",
@@ -83,17 +81,17 @@ def _models(questions: Sequence[Question], made: Provenance) -> str:
     for name, count in counts.items():
         details = [known.get(name, {}).get(key) or UNKNOWN for key in _DETAILS]
         rows.append([name or UNKNOWN, f"{count:,}", f"{count / total:.1%}", *details])
-    return _table(_HEADINGS, rows)
+    return _rows(rows)
 
 
 def _funnel(made: Provenance) -> str:
     """Returns a table of what each step left, over all questions."""
     left: Counter[str] = Counter()
-    for question in made["questions"].values():
+    for question in made.get("questions", {}).values():
         left["candidates / 候補"] += question["candidates"]
         left.update({step["step"]: step["after"] for step in question["steps"]})
-    rows = ([name, f"{count:,}"] for name, count in left.items())
-    return _table(["step / 段階", "answers left / 残った回答"], rows)
+    rows = [[name, f"{count:,}"] for name, count in left.items()]
+    return _rows(rows or [["answers were given / 回答は与えられたもの", "–"]])
 
 
 def _quality(settings: Settings, made: Provenance) -> str:
@@ -111,9 +109,8 @@ def _quality(settings: Settings, made: Provenance) -> str:
     return "\n".join(f"- {inert(fact)}" for fact in facts) or f"- {UNKNOWN}"
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [headings, ["---"] * len(headings), *([*map(_cell, row)] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _rows(rows: Iterable[Iterable[Any]]) -> str:
+    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
 
 
 def _cell(value: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.questions.question import Question
@@ -91,6 +91,14 @@ def count_answers(
         for name, own in question.makers.items()
         if source in (None, name)
     )
+
+
+def answers_of(question: Question, models: Collection[str]) -> dict[str, list[Any]]:
+    """Returns the reference answers that these models wrote, by source."""
+    return {
+        source: list(compress(question.answers[source], _is_theirs(question, models, own)))
+        for source, own in question.makers.items()
+    }
 
 
 def without_answers(question: Question, models: Collection[str]) -> Question | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import BenchmarkError, InstallError
-from pfgen_rs.install import archive, installer, store
+from pfgen_rs.install import archive, store
 from pfgen_rs.io.atomic import refuse_url, write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions import card
@@ -73,18 +73,8 @@ def publish(folder: Path, out: str | Path | None = None) -> Published:
     )
 
 
-def install(
-    name: str | None = None,
-    source: str | Path | None = None,
-    progress: installer.DownloadProgress | None = None,
-    *,
-    sha256: str | None = None,
-) -> Path:
-    """Install as `pfgen_rs.install.install` does; a set must be one that can be loaded."""
-    return installer.install(name, source, progress, sha256=sha256, check=_check_loads)
-
-
-def _check_loads(folder: Path) -> None:
+def check_loads(folder: Path) -> None:
+    """Raise `InstallError` unless a folder has a set that can be loaded; the `check` of `install`."""
     try:
         stated_by(read_folder(folder)[0])
     except BenchmarkError as error:
@@ -115,13 +105,12 @@ def _provenance(
 
 
 def _name_of(about: About | None, folder: Path) -> str:
-    names = [about.name if about else "", folder.resolve().name]
-    problems = {name: store.name_problem(name) for name in names if name}
-    for name, problem in problems.items():
-        if problem is None:
-            return name
-    name, problem = next(iter(problems.items()))
-    raise InstallError(f"{name!r} {problem}: set 'name' and build, or rename the folder")
+    names = [name for name in (about.name if about else "", folder.resolve().name) if name]
+    found = next((name for name in names if store.name_problem(name) is None), None)
+    if found is None:
+        problem = store.name_problem(names[0])
+        raise InstallError(f"{names[0]!r} {problem}: set 'name' and build, or rename the folder")
+    return found
 
 
 def _wanting(questions: Sequence[Question], made: card.Provenance | None, place: Path) -> list[str]:

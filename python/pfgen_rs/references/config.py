@@ -158,12 +158,11 @@ class BuildConfig:
         for name, own in tables:
             said = own.items() if isinstance(own, Mapping) else [("", own)]
             for key, value in said:
-                if key not in DETAILS or not isinstance(
-                    value, str | dict if key == DETAILS[-1] else str
-                ):
-                    raise ConfigError(
-                        f"models.{name!r}: expected texts called {', '.join(DETAILS)}, not {key} = {value!r}"
-                    )
+                kinds = (str, dict) if key == DETAILS[-1] else (str,)
+                if key not in DETAILS or not isinstance(value, kinds) or not _is_json(value):
+                    expected = f"expected texts called {', '.join(DETAILS)}"
+                    found = f"{key} = {value!r}" if key else repr(value)
+                    raise ConfigError(f"models.{name!r}: {expected}, not {found}")
 
     def step(self, name: str) -> Step:
         """Returns the step of this name with its settings."""
@@ -314,6 +313,13 @@ def _value(kind: Any, value: object, where: str) -> Any:
     raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
 
 
+def _is_json(value: object) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except TypeError:  # a date of TOML
+        return False
+
+
 _WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
 
@@ -385,7 +391,8 @@ def _parse_outline(record: object, where: str, path: Path) -> Outline:
 def _reject_duplicate_outlines(outlines: Iterable[Outline], path: Path) -> None:
     seen: set[str] = set()
     for outline in outlines:
-        for value in dict.fromkeys((outline.question_id, outline.question)):
-            if value in seen:
+        folded = outline.question_id.casefold()  # names of files, whose cases may not differ
+        for key, value in {folded: outline.question_id, outline.question: outline.question}.items():
+            if key in seen:
                 raise ConfigError(f"duplicate question {value!r}", path=path)
-            seen.add(value)
+            seen.add(key)

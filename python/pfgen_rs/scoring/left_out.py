@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from pfgen_rs import _native
@@ -14,6 +14,7 @@ from pfgen_rs.metrics.settings import BY_SOURCE, score_names, share_name
 from pfgen_rs.questions.left_out import (
     LeaveOut,
     LeftOut,
+    answers_of,
     count_answers,
     own_models,
     without_answers,
@@ -50,14 +51,11 @@ def without_models(benchmark: Q, models: Sequence[str]) -> Q:
     _check(benchmark, names)
     answers = count_answers(benchmark, names)
     found = _remaining(benchmark, names) if answers else benchmark.with_settings({})
-    for question in benchmark:
-        left = found[question.id].sources if question.id in found else []
-        for source in question.sources:
-            if source not in left:
-                raise BenchmarkError(
-                    f"question {question.id}: all reference answers of source {source!r} are by "
-                    f"{_named(names)}: without them there is nothing to score with"
-                )
+    if emptied := sorted(_places(benchmark) - _places(found)):
+        raise BenchmarkError(
+            f"question {emptied[0][0]}: all reference answers of source {emptied[0][1]!r} are by "
+            f"{shortened(', '.join(names), 120)}: without them there is nothing to score with"
+        )
     scales = _scales(benchmark, found, names) if answers else {}
     found.left_out = LeftOut(names if answers else (), answers, scales)
     return found
@@ -78,8 +76,8 @@ def _check(benchmark: QuestionSet, models: Sequence[str]) -> None:
             )
 
 
-def _named(models: Sequence[str]) -> str:
-    return shortened(", ".join(map(repr, models)), 120)
+def _places(benchmark: QuestionSet) -> set[tuple[str, str]]:
+    return {(question.id, source) for question in benchmark for source in question.sources}
 
 
 def _remaining(benchmark: Q, models: Collection[str]) -> Q:
@@ -128,8 +126,8 @@ def _shown_by_others(
     for other in _others(whole, models):
         fewer = _remaining(whole, {other, *models})
         if len(fewer):
-            places = {(question.id, source) for question in fewer for source in question.sources}
-            kept.update(_values(_remaining(whole, {other}), whole, other, places, levels))
+            alone, places = _remaining(whole, {other}), _places(fewer)
+            kept.update(_values(alone, whole, other, places, levels))
             left.update(_values(fewer, whole, other, places, levels))
     return {
         source: tuple(  # type: ignore[misc]
@@ -160,31 +158,24 @@ def _values(
     levels: Levels,
 ) -> Counter[tuple[str, str]]:
     """Returns sums of Fluency, by the whole set's baselines, and Truthfulness of a model's answers."""
-    rows = list(_answers_of(whole, model, places))
+    rows = [
+        (question.id, source, answer)
+        for question in whole
+        for source, own in answers_of(question, {model}).items()
+        if (question.id, source) in places
+        for answer in own
+    ]
     numbers = np.array([part._number_of[key] for key, _, _ in rows], np.uint32)
     column = part._coder.column([answer for _, _, answer in rows])
     scored = batch.score_column(part, _native.Codes(numbers), column)
     columns = dict(zip(score_names(part.sources), scored.columns, strict=True))
-    own, found = _levels(part), Counter[tuple[str, str]]()
+    level, found = _levels(part), Counter[tuple[str, str]]()
     for source in part.sources:
         at = np.array([place for place, (_, name, _) in enumerate(rows) if name == source], int)
         keys = [rows[place][0] for place in at]
         counts = np.array([len(part[key].sources) for key in keys])
-        scale = np.array([own[key][source] / levels[key][source] for key in keys])
+        scale = np.array([level[key][source] / levels[key][source] for key in keys])
         for metric, factor in zip(BY_SOURCE, (counts * scale, counts), strict=True):
             shares = columns[share_name(metric, source)][at]
             found[metric, source] = float((shares * factor).sum())  # type: ignore[assignment]
     return found
-
-
-def _answers_of(
-    whole: QuestionSet, model: str, places: Collection[tuple[str, str]]
-) -> Iterator[tuple[str, str, object]]:
-    for question in whole:
-        if model in question.models:
-            number = question.models.index(model)
-            for source, makers in question.makers.items():
-                if (question.id, source) in places:
-                    for maker, answer in zip(makers, question.answers[source], strict=True):
-                        if maker == number:
-                            yield question.id, source, answer

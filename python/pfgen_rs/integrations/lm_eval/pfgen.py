@@ -9,7 +9,7 @@ from lm_eval.api import task as tasks
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
-from pfgen_rs import Benchmark, InputError, Result, SettingsError, load_benchmark, stats
+from pfgen_rs import Benchmark, InputError, Result, Settings, SettingsError, load_benchmark, stats
 from pfgen_rs.generate import Mode
 from pfgen_rs.generate.config import asked
 from pfgen_rs.integrations.lm_eval.choices import choices
@@ -213,7 +213,11 @@ class PfgenTask(HarnessTask):
         chosen = choices(self.config.metadata)
         self._send_seeds = chosen.send_seeds
         # Part of the results' "configs": what makes the scores reproducible.
-        self.config.metadata["signature"] = load_benchmark(chosen.benchmark).signature
+        bench = load_benchmark(chosen.benchmark)
+        self.config.metadata["signature"] = bench.signature
+        sampling = self.config.generation_kwargs
+        if sampling.get("max_gen_toks") == Settings().answer_tokens:  # by default
+            sampling["max_gen_toks"] = bench.settings.answer_tokens
 
     def build_all_requests(self, **options: Any) -> Any:
         """Reject prompts that would differ from ours."""

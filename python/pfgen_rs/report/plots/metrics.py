@@ -11,7 +11,8 @@ from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
-from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
+from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, check_metric
+from pfgen_rs.metrics.signature import lengths_in
 from pfgen_rs.questions.unknown import known, order
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import points
@@ -19,7 +20,6 @@ from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, sou
 
 _COLUMNS = 3
 _PANELS, _LINE = 3.9, 0.165  # inches
-_FULL, _NOTHING = 100, 150  # characters between which the discount takes everything away
 _BEYOND = 0.03  # share of the runs that may be beyond the axis,
 _FAR = 2.0  # if it would be more than so many times as long with them
 _EDGE: dict[str, Any] = {  # a triangle that points outwards
@@ -100,13 +100,16 @@ def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     with drawing(**options) as look:
         figure = look.figure(look.title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
-        right = _right_end(found["length"].to_numpy())
+        signature = next(iter(found["signature"]), "") if "signature" in found.columns else ""
+        settings = lengths_in(signature)
+        unit = look.say(f"{settings.unit}s")
+        right = _right_end(found["length"].to_numpy(), settings.zero_length)
         placed = found.with_columns(pl.col("length").clip(upper_bound=right))
         points.scatter(axes, placed, "length", "score")
-        _discount(axes, look, right)
+        _discount(axes, look, right, settings, unit)
         beyond = found.filter(pl.col("length") > right)
         axes.set(
-            xlabel=_length_label(look, beyond["length"].to_list()),
+            xlabel=_length_label(look, beyond["length"].to_list(), unit),
             ylabel=look.say("Score"),
         )
         if len(beyond):
@@ -117,37 +120,38 @@ def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
         return finish(figure, counted(look, found))
 
 
-def _right_end(lengths: NDArray[np.float64]) -> float:
+def _right_end(lengths: NDArray[np.float64], nothing: int) -> float:
     """Returns where the axis of lengths ends; a few much longer runs do not stretch it."""
     ordered = np.sort(lengths)
     most = max(1, int(_BEYOND * len(ordered)))
     usual = float(ordered[-1 - most]) if len(ordered) > most else float(ordered[-1])
-    right = max(1.05 * usual, _NOTHING + 90)
+    right = max(1.05 * usual, nothing + 90)
     longest = 1.05 * float(ordered[-1])
     return right if longest > _FAR * right else max(longest, right)
 
 
-def _length_label(look: Look, beyond: Sequence[float]) -> str:
-    said = look.say("Mean length (characters)")
+def _length_label(look: Look, beyond: Sequence[float], unit: str) -> str:
+    said = look.say("Mean length ({unit})").format(unit=unit)
     if not beyond:
         return said
     more = look.say("at the right edge: {count} longer, up to {most}")
-    return f"{said} – {more.format(count=len(beyond), most=f'{max(beyond):,.0f}')}"
+    return f"{said} – {more.format(count=len(beyond), most=f'{max(beyond):,.0f}', unit=unit)}"
 
 
-def _discount(axes: Axes, look: Look, right: float) -> None:
+def _discount(axes: Axes, look: Look, right: float, settings: Settings, unit: str) -> None:
     """Mark where the length discount begins, and from where on nothing counts; above the panel, what that is.
 
     Answers are scored at their best cut, so that those which go on have a score, too.
 
     Within the panel, the words would lie on points, and on each other where some answers are very long.
     """
+    full, nothing = settings.target_length, settings.zero_length
     grounds = []
     for start, stop, ground, said in (
-        (_FULL, _NOTHING, GROUNDS[0], "length discount ({start}–{stop} characters)"),
-        (_NOTHING, right, GROUNDS[1], "longer: the best cut before {start} characters is scored"),
+        (full, nothing, GROUNDS[0], "length discount ({start}–{stop} {unit})"),
+        (nothing, right, GROUNDS[1], "longer: the best cut before {start} {unit} is scored"),
     ):
-        label = look.say(said).format(start=start, stop=_NOTHING)
+        label = look.say(said).format(start=start, stop=nothing, unit=unit)
         grounds.append(axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0, label=label))
     axes.legend(
         handles=grounds,
