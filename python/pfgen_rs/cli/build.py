@@ -58,7 +58,8 @@ def run(
         bool, typer.Option("--allow-fewer", help="Also write questions with too few answers.")
     ] = False,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory limit, such as 4GB.")
+        str,
+        typer.Option(metavar="SIZE", help="Memory that the process may use, such as 4GB."),
     ] = "4GiB",
     output_format: options.Format = "table",
     threads: options.Threads = None,

@@ -10,7 +10,7 @@ from pfgen_rs.references import steps
 
 BITS = 64
 LEAST_MEMORY = 1 << 20
-ROW_BYTES = 192
+ROW_BYTES = 256
 """Bytes per text in a pass: digest, row and count, while collected, joined and grouped."""
 MOST = 2**32 - 1
 
