@@ -10,31 +10,29 @@ from pfgen_rs.metrics.signature import lengths_in
 from pfgen_rs.metrics.units import coder
 from pfgen_rs.references.rules import STYLES, Style
 
-# Universal Declaration of Human Rights, articles 1, 3 to 6 and 9.
-DECLARATION = {
-    "en": "All human beings are born free and equal in dignity and rights. They are endowed with reason and"
-    " conscience and should act towards one another in a spirit of brotherhood. Everyone has the righ"
-    "t to life, liberty and security of person. No one shall be held in slavery or servitude; slavery"
-    " and the slave trade shall be prohibited in all their forms. No one shall be subjected to tortur"
-    "e or to cruel, inhuman or degrading treatment or punishment. Everyone has the right to recogniti"
-    "on everywhere as a person before the law. No one shall be subjected to arbitrary arrest, detenti"
-    "on or exile.",
-    "ja": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性"
-    "と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。すべて人は、生命、自由"
-    "及び身体の安全に対する権利を有する。何人も、奴隷にされ、又は苦役に服することはない。奴隷制度及び"
-    "奴隷売買は、いかなる形においても禁止する。何人も、拷問又は残虐な、非人道的な若しくは屈辱的な取扱"
-    "若しくは刑罰を受けることはない。すべて人は、いかなる場所においても、法の下において、人として認め"
-    "られる権利を有する。何人も、ほしいままに逮捕、拘禁、又は追放されることはない。",
-    "zh": "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。人人有权享"
-    "有生命、自由和人身安全。任何人不得使为奴隶或奴役；一切形式的奴隶制度和奴隶买卖，均应予以禁止。任"
-    "何人不得加以酷刑，或施以残忍的、不人道的或侮辱性的待遇或刑罚。人人在任何地方有权被承认在法律前的"
-    "人格。任何人不得加以任意逮捕、拘禁或放逐。",
-    "ko": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양"
-    "심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다. 모든 사람은 생명과 신체의 자유와 안전"
-    "에 대한 권리를 가진다. 어느 누구도 노예상태 또는 예속상태에 놓여지지 아니한다. 모든 형태의 노예"
-    "제도와 노예매매는 금지된다. 어느 누구도 고문, 또는 잔혹하거나 비인도적이거나 굴욕적인 처우 또는 "
-    "형벌을 받지 아니한다. 모든 사람은 어디에서나 법 앞에 인간으로서 인정받을 권리를 가진다. 어느 누"
-    "구도 자의적으로 체포, 구금 또는 추방되지 아니한다.",
+# A paragraph that says the same in each language.
+PARAGRAPH = {
+    "en": "A rainbow is an arc of seven colours that is seen when sunlight falls on the sky after rain."
+    " When light enters a drop of water floating in the air, it bends, is reflected deep inside t"
+    "he drop, and bends once more on its way out. Since the angle depends on the colour, white li"
+    "ght is split into colours from red to violet. To see a rainbow, one must stand with the sun "
+    "behind. When the sun is high, the rainbow sinks below the horizon and cannot be seen. Someti"
+    "mes there is a double rainbow; in the outer one the order of the colours is reversed.",
+    "ja": "虹は、雨上がりの空に太陽の光が差したときに見える、七色の弧です。空気中に浮かんでいる水滴に光が入"
+    "ると、光は曲がり、水滴の奥で反射して、もう一度曲がってから外に出ます。曲がる角度は色によって違い"
+    "ますから、白い光は赤から紫までの色に分かれることになります。虹を見るためには、太陽を背にして立た"
+    "なければなりません。太陽が高く昇ると、虹は地平線の下に沈んでしまい、見えなくなります。二重の虹が"
+    "見えることもありますが、外側の虹では色の順番が逆になっています。",
+    "zh": "彩虹是雨后阳光照向天空时出现的七色圆弧。光进入空气中漂浮的水滴后会发生折射，在水滴的深处反射，再"
+    "次折射后射出。由于不同颜色的光折射角度不同，白光便分成从红到紫的各种颜色。要看到彩虹，必须背对太"
+    "阳站立。太阳升高以后，彩虹会落到地平线以下，就看不见了。有时还能看到双重彩虹；外侧彩虹的颜色顺序"
+    "正好相反。",
+    "ko": "무지개는 비가 그친 하늘에 햇빛이 비칠 때 보이는 일곱 빛깔의 둥근 띠입니다. 빛은 공"
+    "기 중에 떠 있는 물방울로 들어가면 꺾이고, 물방울 안쪽에서 반사된 다음, 다시 한번 "
+    "꺾여 밖으로 나옵니다. 꺾이는 각도는 색마다 다르므로, 흰 빛은 빨강에서 보라까지의 색"
+    "으로 나뉩니다. 무지개를 보려면 해를 등지고 서야 합니다. 해가 높이 뜨면 무지개는 지"
+    "평선 아래로 숨어 보이지 않게 됩니다. 쌍무지개가 보일 때도 있는데, 바깥쪽 무지개에서"
+    "는 색의 순서가 반대가 됩니다.",
 }
 MARKS = {"en": ".!,–;…", "ja": "。、、・", "zh": "。!、,；;", "ko": ".!,、"}
 
@@ -42,23 +40,21 @@ MARKS = {"en": ".!,–;…", "ja": "。、、・", "zh": "。!、,；;", "ko": "
 def otherwise(tag: str) -> str:
     """The same text with other punctuation."""
     own = MARKS[tag]
-    return DECLARATION[tag].translate(str.maketrans(own[::2], own[1::2]))
+    return PARAGRAPH[tag].translate(str.maketrans(own[::2], own[1::2]))
 
 
 @pytest.mark.parametrize("tag", LANGUAGES)
 def test_lengths_carry_as_much_text(tag: str) -> None:
     own = LANGUAGES[tag]
-    units = {
-        key: coder(each.unit).lengths([DECLARATION[key]])[0] for key, each in LANGUAGES.items()
-    }
-    words = re.findall(r"\w+|[^\w\s]", DECLARATION["en"])  # none of them has an apostrophe
+    units = {key: coder(each.unit).lengths([PARAGRAPH[key]])[0] for key, each in LANGUAGES.items()}
+    words = re.findall(r"\w+|[^\w\s]", PARAGRAPH["en"])  # none of them has an apostrophe
     assert units["en"] == len(words)
-    assert own.length == pytest.approx(100 * units[tag] / units["ja"], abs=1.5)
+    assert own.length == pytest.approx(100 * units[tag] / units["ja"], rel=0.1)
 
 
 @pytest.mark.parametrize("tag", LANGUAGES)
 def test_other_punctuation_is_as_true(tag: str) -> None:
-    text, other = DECLARATION[tag], otherwise(tag)
+    text, other = PARAGRAPH[tag], otherwise(tag)
     bench = Benchmark.from_references({"?": [text]}, language=tag)
     assert bench.settings.unit == LANGUAGES[tag].unit
     found = bench.score("?", other).truthfulness["X"]
@@ -81,17 +77,17 @@ def test_marks_in_numbers_and_words_count() -> None:
 
 
 @pytest.mark.parametrize("tag", LANGUAGES)
-@pytest.mark.parametrize("text", DECLARATION)
+@pytest.mark.parametrize("text", PARAGRAPH)
 def test_other_scripts_are_seen(tag: str, text: str) -> None:
-    assert is_foreign(DECLARATION[text], LANGUAGES[tag]) == (tag != text)
+    assert is_foreign(PARAGRAPH[text], LANGUAGES[tag]) == (tag != text)
     assert is_foreign("123", LANGUAGES[tag]) is False
 
 
 @pytest.mark.parametrize("tag", ["en", "zh", "ko"])
 def test_styles_keep_what_is_well_written(tag: str) -> None:
     style = Style.standard(language=tag)
-    done = style.apply([DECLARATION[tag], f" {otherwise(tag)}\n", DECLARATION["ja"]])
-    assert done.answers[0] == DECLARATION[tag]
+    done = style.apply([PARAGRAPH[tag], f" {otherwise(tag)}\n", PARAGRAPH["ja"]])
+    assert done.answers[0] == PARAGRAPH[tag]
     assert done.kept.tolist() == [True, True, False]
     assert not Style.standard(language="none").rules
     assert set(STYLES) == {*LANGUAGES, "none"}

@@ -99,7 +99,7 @@ def test_what_a_language_decides(tmp_path: Path) -> None:
     english = BuildConfig.from_dict(
         {**given, "length": {"share": 0.5}, "normalise": {"extra": ["b"]}}
     )
-    assert (english.unit, english.length) == ("word", Length(40, share=0.5))
+    assert (english.unit, english.length) == ("word", Length(50, share=0.5))
     assert english.normalise == Normalise(("b",), style="en")
     assert english.skipped == LANGUAGES["en"].skipped
     assert english.provenance()["language"] == "en-GB"

@@ -1,8 +1,8 @@
 """What the language of a set decides: unit, length of answers, what Truthfulness skips, style of references.
 
-Lengths carry as much text as 100 Japanese characters, which published answers have: articles 1, 3 to 6 and 9
-of the Universal Declaration of Human Rights have 279 characters in Japanese, 113 words (of UAX #29, with
-punctuation) in English, 165 characters in Chinese and 303, with spaces, in Korean.
+Lengths carry about as much text as 100 Japanese characters, which published answers have. A paragraph that
+says the same in each language takes 53 words (of UAX #29, with punctuation) in English for 100 characters in
+Japanese, 67 characters in Chinese and 115, with spaces, in Korean; others differ by a tenth.
 
 Skipped is what writers put in different ways without saying anything else: punctuation, quotation marks and,
 in Chinese and Korean, spaces. It does not count itself, but stands in the windows of its neighbours, so `3.5`
@@ -39,11 +39,11 @@ _MARKS = "^$"  # of the beginning and the end, as in `SKIPPED`
 _QUOTES = "\"'“”‘’"
 LANGUAGES = {
     "ja": Language("Japanese", "character", 100, SKIPPED, "Kana"),
-    "en": Language("English", "word", 40, f"{_MARKS}.,;:!?…()[]-‐‑–—{_QUOTES}", "Latin"),
+    "en": Language("English", "word", 50, f"{_MARKS}.,;:!?…()[]-‐‑–—{_QUOTES}", "Latin"),
     "zh": Language(
         "Chinese",
         "character",
-        60,
+        65,
         f"{_MARKS}，。、；：？！…—·（）【】［］《》〈〉「」『』,.;:?!() {_QUOTES}",
         "Han",
         "Kana",
@@ -51,7 +51,7 @@ LANGUAGES = {
     "ko": Language(
         "Korean",
         "character",
-        110,
+        115,
         f"{_MARKS} .,;:!?…·()[]<>-–—~、。「」『』《》〈〉{_QUOTES}",
         "Hangul",
     ),
@@ -68,7 +68,7 @@ def language_of(tag: str, given: Collection[str], decided: Collection[str]) -> L
     preset if all of it is among what is `given`; otherwise raises `SettingsError`.
 
     >>> language_of("en-GB", (), ()).length
-    40
+    50
     """
     found = LANGUAGES.get(tag.partition("-")[0].lower())
     missing = [name for name in decided if name not in given]
