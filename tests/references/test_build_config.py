@@ -109,7 +109,7 @@ def test_what_a_language_decides(tmp_path: Path) -> None:
         BuildConfig(("a",), "x"), language="ja"
     )
     papers = BuildConfig(("a",), "x", language="zh", preset="paper")
-    assert papers.length == Length(60, 30_000, share=1.0)
+    assert papers.length == Length(65, 30_000, share=1.0)
     text = (
         LEAST
         + 'language = "fr"\nunit = "word"\nskipped = "."\nsteps = ["select"]\nlength.target = 9'

@@ -166,6 +166,8 @@ class _Sorter:
             max(self._pools.values(), key=lambda pool: pool.waiting).spill()
 
     def finish(self) -> list[tuple[Outline, int]]:
+        if self._fixed:
+            asked(self._outlines, self._config.only)
         if not self._pools:
             raise errors.InputError("no candidates")
         for pool in self._pools.values():
