@@ -24,7 +24,7 @@ import quality
 from grammar import QuestionGrammar, load
 from made import generator, shuffled
 from pfgen_rs.errors import BenchmarkError, PfgenError
-from pfgen_rs.questions.question import PROVENANCE
+from pfgen_rs.install.store import PROVENANCE
 from pfgen_rs.references.config import Outline, read_config
 from pfgen_rs.references.pipeline import build
 from sample_runs import RUNS, Material

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import build_mini
-import bundle
 from grammar import QuestionGrammar, load, loads
 from pfgen_rs import Benchmark, Settings, load_benchmark
 from places import ROOT
@@ -101,11 +100,18 @@ def test_a_run_has_ten_trials_of_every_question(run: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="the sets at hand were chosen by hill climbing")
 @pytest.mark.parametrize("name", build_mini.SETS)
-def test_a_rebuild_gives_what_is_kept(name: str) -> None:
-    folder = DATA / name
-    assert bundle.differences(build_mini.contents_of(folder), folder) == []
+def test_a_rebuild_has_the_candidates_of_what_is_kept(name: str) -> None:
+    """What is chosen of them has changed since; the sets at hand stay, so that their scores do."""
+    rebuilt = json.loads(build_mini.contents_of(DATA / name)["provenance.json"])
+    kept = json.loads((DATA / name / "provenance.json").read_bytes())
+    assert rebuilt["inputs"] == kept["inputs"]
+    for question_id, question in kept["questions"].items():
+        again = rebuilt["questions"][question_id]["steps"]
+        for one, other in zip(question["steps"], again, strict=True):
+            counts = "step", "before", "after"
+            if one["step"] not in ("length", "select"):
+                assert [one[key] for key in counts] == [other[key] for key in counts]
 
 
 def test_steps_find_what_was_spoilt() -> None:

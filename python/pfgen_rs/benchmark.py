@@ -468,7 +468,9 @@ def log_notes(result: Result) -> None:
     if note is not None:
         _LOG.warning(note)
     thoughts = reasoning_note(result, 'think="strip" (on the command line, --think strip)')
-    overlap = overlap_note(result, 'leave_out="model" (on the command line, --leave-out model)')
+    overlap = overlap_note(
+        result, 'leave_out="model" (on the command line, score --leave-out model)'
+    )
     for said in filter(None, (worthless_note(result), thoughts, result.cut_short, overlap)):
         _LOG.warning("%s", said)
 

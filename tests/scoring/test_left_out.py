@@ -337,7 +337,7 @@ def test_the_command_leaves_out_and_warns(folder: Path, cache: Path, tmp_path: P
     for _ in range(2):  # built, then from the cache
         first = helpers.pfgen(*command, env=env)
         assert "org/one wrote 35 of 115 reference answers of this set" in first.stderr
-        assert "--leave-out model leaves them out" in first.stderr
+        assert "score --leave-out model leaves them out" in first.stderr
     table = tmp_path / "scores.jsonl"
     out = ("--leave-out", "model", "--out", tmp_path / "out", "--per-response", table)
     second = helpers.pfgen(*command, *out, env=env)
@@ -371,3 +371,5 @@ def test_remembered_questions_are_left_out_like_read_ones(
         each.without_models(["lone"]).score("Q01", "猫は光です") for each in (read, known)
     )
     assert one == other
+    assert known.index_path is not None
+    assert known.without_models(["lone"]).index_path is None

@@ -25,7 +25,7 @@ def report_gaps(result: Result) -> None:
         (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
     thoughts = outputs.reasoning_note(result, "--think strip")
-    overlap = outputs.overlap_note(result, "--leave-out model")
+    overlap = outputs.overlap_note(result, "pfgen-rs score --leave-out model")
     for warning in filter(None, (outputs.worthless_note(result), thoughts, cut, overlap)):
         process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
