@@ -31,7 +31,7 @@ from grammar import load
 from helpers import pfgen
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BuildError, ConfigError, InputError, OutputError
-from pfgen_rs.references import config
+from pfgen_rs.references import config, steps as pipeline_steps
 from pfgen_rs.references.built import Built, BuiltQuestion
 from pfgen_rs.references.config import BuildConfig, read_outlines
 from pfgen_rs.references.filters import Duplicates, Singletons
@@ -106,6 +106,14 @@ def test_names_of_models_are_not_repeated(prepared: BuildConfig) -> None:
     text = (prepared.folder / "set" / "provenance.json").read_text(encoding="utf-8")
     assert text.count('"organisation-') == 97 + len(provenance(prepared)["makers"])
     assert max(len(line) for line in text.splitlines() if line.startswith('      "models": ')) > 97
+
+
+def test_pools_of_many_parts(prepared: BuildConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{**row, "model": f"model-{i % 17}"} for i, row in enumerate(ROWS)]
+    write_lines(prepared.folder / "candidates.jsonl", rows)
+    expected = of_whole(prepared)
+    monkeypatch.setattr(pipeline_steps, "PART", 100)
+    assert files(build(prepared).folder) == expected
 
 
 @pytest.mark.parametrize("change", [{"threads": 1}, {"threads": 4}, {"memory": 1}], ids=str)

@@ -13,7 +13,7 @@ from pfgen_rs import ConfigError, _native
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics import units
 from pfgen_rs.references.closeness import closeness
-from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
+from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, owned
 
 FEWEST = 10
 """Models that are kept however they score: among fewer, leaving out one says more of it than of the set."""
@@ -34,7 +34,8 @@ def drawn(state: State, by: str, count: int, context: Context) -> dict[str, list
         digests = _native.text_digests(texts, context.seed, context.threads)
         found = frame.with_columns(_0=digests[:, 0], _1=digests[:, 1])
         least = pl.concat([*held, found]).sort(by, "_0", "_1")
-        held = [least.group_by(by, maintain_order=True).head(count)]
+        few = least.group_by(by, maintain_order=True).head(count)
+        held = [owned(few.select(found.columns))]
     return {
         str(name): rows.get_column("answer").to_list()
         for each in held
