@@ -105,7 +105,7 @@ def test_too_few_models_are_told(config: BuildConfig, models: tuple[str, ...]) -
     few = [{**row, "model": models[i % len(models)]} for i, row in enumerate(ALL)]
     write_lines(config.folder / "candidates.jsonl", few)
     built = build(config)
-    told = "ranking does not apply to 2 of 2 questions (Q03, Q14): with more than 10 models"
+    told = "ranking does not apply to 2 of 2 questions (Q03, Q14): it leaves out weak models where"
     assert sum(each.startswith(told) for each in built.warnings) == 1
     assert "model_scores" not in provenance(built)
     without = replace(config, steps=config.steps[1:], out="without")

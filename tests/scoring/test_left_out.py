@@ -305,6 +305,14 @@ def test_each_run_is_scored_without_its_own_model(folder: Path, tmp_path: Path) 
     family = score_file(runs["org/one"], whole, model="new/two-7B", leave_out="family")
     assert family.benchmark.left_out is not None
     assert family.benchmark.left_out.models == ("org/one", "org/two-7b")
+    made = {"makers": {"org/one": {"family": "Cats"}, "lone": {"family": "cats"}, "x/six": {}}}
+    (folder / "provenance.json").write_text(json.dumps(made), encoding="utf-8")
+    family = score_file(runs["org/one"], whole, leave_out="family")
+    assert family.benchmark.left_out is not None
+    assert family.benchmark.left_out.models == ("lone", "org/one", "org/two-7b")
+    (folder / "provenance.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(BenchmarkError, match=r"provenance\.json: is not the provenance of a set"):
+        score_file(runs["org/one"], whole, leave_out="family")
     with pytest.raises(InputError, match="no model is known"):
         whole.evaluate(list(asked), list(texts), leave_out="model")
     with pytest.raises(InputError, match="run_field"):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.questions.question import Question
+from pfgen_rs.errors import BenchmarkError, SettingsError
+from pfgen_rs.install.store import PROVENANCE
+from pfgen_rs.questions.question import Question, question_paths
 
 LeaveOut = Literal["model", "family"]
 """Whose reference answers are left out: those of the run's own model, or of all of its organisation."""
@@ -37,15 +41,22 @@ def organisation_key(name: str) -> str:
     return model_key(name.rpartition("/")[0])
 
 
-def own_models(models: Iterable[str], model: str, leave_out: LeaveOut = "model") -> tuple[str, ...]:
+def own_models(
+    models: Iterable[str],
+    model: str,
+    leave_out: LeaveOut = "model",
+    families: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, ...]:
     """Returns those of `models` that are `model`, or of its family: of the same organisation.
 
     Names are compared by their keys (`model_key`); the organisation is what is before the last slash. Where
-    `model` names none, it is that of the models which have its name. Raises `SettingsError` for another
-    `leave_out`.
+    `model` names none, it is that of the models which have its name. `families` names those of models whose
+    family is not, or not only, their organisation. Raises `SettingsError` for another `leave_out`.
 
     >>> own_models(["a/m-7b", "a/m-70b", "b/n"], "M-7B", "family")
     ('a/m-7b', 'a/m-70b')
+    >>> own_models(["a/m-7b", "a/x", "b/n"], "M-7B", "family", {"a/m-7b": "M", "b/n": "m"})
+    ('a/m-7b', 'a/x', 'b/n')
     """
     if leave_out not in get_args(LeaveOut):
         known = " or ".join(map(repr, get_args(LeaveOut)))
@@ -54,10 +65,29 @@ def own_models(models: Iterable[str], model: str, leave_out: LeaveOut = "model")
     same = tuple(name for name in known_models if key and model_key(name) == key)
     if leave_out == "model":
         return same
-    families = {organisation_key(name) for name in (model, *same)} - {""}
-    return tuple(
-        name for name in known_models if name in same or organisation_key(name) in families
-    )
+
+    def kinds(name: str) -> set[str]:
+        return {organisation_key(name), f"family {model_key(families.get(name, ''))}"}
+
+    own = set().union(*map(kinds, (model, *same))) - {"", "family "}
+    return tuple(name for name in known_models if name in same or kinds(name) & own)
+
+
+def families_in(folder: Path | None) -> dict[str, str]:
+    """Returns the families of models that the provenance of a set names, if it has any.
+
+    Raises `BenchmarkError` for a damaged one.
+    """
+    if folder is None:
+        return {}
+    path = question_paths(folder)[0].with_name(PROVENANCE)
+    try:
+        makers = json.loads(path.read_bytes()).get("makers", {})
+        return {name: str(own["family"]) for name, own in makers.items() if own.get("family")}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise BenchmarkError(f"is not the provenance of a set: {error}", path=path) from None
 
 
 @dataclass(frozen=True)

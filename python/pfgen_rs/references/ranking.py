@@ -108,7 +108,7 @@ class Ranking(Step):
         scores: Mapping[str, float] = context.prepared or {}
         if not scores:
             reason = (
-                f"with more than {FEWEST} models, named in the candidates, it leaves out weak ones"
+                f"it leaves out weak models where the candidates name more than {FEWEST} ('model')"
             )
             idle = {"remark": ["ranking does not apply", reason]}
             return state, StepReport(self.name, state.height, state.height, [], idle)

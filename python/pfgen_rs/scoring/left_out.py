@@ -16,6 +16,7 @@ from pfgen_rs.questions.left_out import (
     LeftOut,
     answers_of,
     count_answers,
+    families_in,
     own_models,
     without_answers,
 )
@@ -42,7 +43,8 @@ def without_own(benchmark: Q, model: str | None, leave_out: LeaveOut | None) -> 
             "no model is known whose reference answers could be left out: name it with --model "
             "(in Python: model=), or as 'model' in the run's config.json"
         )
-    return without_models(benchmark, own_models(benchmark.models, model, leave_out))
+    families = families_in(benchmark.folder) if leave_out == "family" else {}
+    return without_models(benchmark, own_models(benchmark.models, model, leave_out, families))
 
 
 def without_models(benchmark: Q, models: Sequence[str]) -> Q:

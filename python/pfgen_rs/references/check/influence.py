@@ -11,7 +11,7 @@ from typing import Any
 from pfgen_rs import Benchmark, BenchmarkError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
-from pfgen_rs.questions.left_out import LeaveOut, own_models
+from pfgen_rs.questions.left_out import LeaveOut, families_in, own_models
 from pfgen_rs.references.check import answers
 from pfgen_rs.references.check.scores import model_of
 
@@ -52,14 +52,15 @@ def influence(
     names = scored["maker"].unique().sort().to_list()
     runs = {} if responses is None else responses.partition_by("run", as_dict=True)
     whole = {name: _mean(part) for (name,), part in runs.items()}
-    groups = dict.fromkeys(own_models(names, name, leave_out) for name in names)
+    families = families_in(benchmark.folder)
+    groups = dict.fromkeys(own_models(names, name, leave_out, families) for name in names)
     rows: list[tuple[Any, ...]] = []
     for models in answers.tracked(list(groups), "without own models", progress):
         try:
             left = benchmark.without_models(models)
         except BenchmarkError:
             continue
-        theirs = [run for run in whole if own_models(models, model_of(run), leave_out)]
+        theirs = [run for run in whole if own_models(models, model_of(run), leave_out, families)]
         parts = [scored.filter(pl.col("maker").is_in(models)), *(runs[run,] for run in theirs)]
         for name, part in zip([None, *theirs], parts, strict=True):
             again = left.score_batch(part["question_id"], part["answer"], threads=threads)
