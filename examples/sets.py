@@ -75,8 +75,8 @@ SETS: dict[str, tuple[str, dict[str, tuple[str, ...]], str, str]] = {
                 "So blue light reaches our eyes from every part of the sky.|We therefore see blue light wherever we look in the sky.|That is why the sky looks blue from all sides.",
             ),
         },
-        "Sunlight contains all colors, and the molecules of the air scatter it. Blue light has a short wavelength, so it is scattered far more "
-        "than red light. That is why the sky looks blue.",
+        "Sunlight contains all colors, and tiny molecules in the air scatter it. Because blue light has a shorter wavelength than red light, it "
+        "is scattered more strongly than other colors. That is why the sky looks blue from all sides.",
         "The sky is a painted ceiling. Every night workers climb up with brushes and repair the paint, and they like this color best, although "
         "some of them would prefer a green one.",
     ),
@@ -116,7 +116,7 @@ WRONG = 0.1  # of the candidates
 
 
 def main() -> None:
-    """Build all sets, and show how each scores a right and a wrong answer."""
+    """Build all sets; show how many questions each has, and how it scores a right and a wrong answer."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "sets")
     for name, (language, questions, right, wrong) in SETS.items():
         write_candidates(folder / f"{name}.jsonl", language, questions)
@@ -126,7 +126,7 @@ def main() -> None:
         first = outlines[0].question_id
         scores = [benchmark.score(first, answer).average for answer in (right, wrong)]
         print(
-            f"{folder / name}: {len(outlines)} questions, right {scores[0]:.2f}, wrong {scores[1]:.2f}"
+            f"{folder / name} ({len(outlines)}): right {scores[0]:.2f}, wrong {scores[1]:.2f}"
         )
 
 

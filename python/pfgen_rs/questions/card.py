@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.io.text import inert
+from pfgen_rs.io.text import counted, inert
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.questions.about import STATED as SAID, About
 from pfgen_rs.questions.question import Question
@@ -35,6 +35,7 @@ def card(
     values = {key: inert(getattr(about, key)) or _NOT_STATED for key in SAID}
     values |= {
         "title": inert(about.name) or "Reference answers / 参照回答",
+        "asked": counted(len(questions), "question"),
         "questions": f"{len(questions):,}",
         "answers": f"{sum(makers_of(questions).values()):,}",
         "sources": inert(", ".join(dict.fromkeys(s for q in questions for s in q.sources))),
