@@ -125,9 +125,7 @@ def main() -> None:
         benchmark = load_benchmark(folder / name)
         first = outlines[0].question_id
         scores = [benchmark.score(first, answer).average for answer in (right, wrong)]
-        print(
-            f"{folder / name} ({len(outlines)}): right {scores[0]:.2f}, wrong {scores[1]:.2f}"
-        )
+        print(f"{folder / name} ({len(outlines)}): right {scores[0]:.2f}, wrong {scores[1]:.2f}")
 
 
 def configuration(folder: Path, name: str, language: str) -> BuildConfig:

@@ -149,7 +149,7 @@ CASES: dict[str, Case] = {
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "not comparable": scored("a.jsonl", GOOD),
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),
-    "which lifts its score": left_out("--model", "one"),
+    "which may lift its score": left_out("--model", "one"),
     "does not say who wrote": scored("a.jsonl", GOOD, "--leave-out", "model", "--model", "one"),
     "no model is known": left_out("--leave-out", "model"),
     "nothing to score with": left_out("--model", "one", "--leave-out", "model", makers=(0, 0)),

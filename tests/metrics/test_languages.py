@@ -102,6 +102,8 @@ def test_explicit_values_and_other_languages() -> None:
     told = r"no preset for language 'fr': expected one of ja \(Japanese\), .*also set unit, skipped, length"
     with pytest.raises(SettingsError, match=told):
         Benchmark.from_references({"?": ["a b"]}, language="fr")
+    with pytest.raises(SettingsError, match=r"'english' \(did you mean 'en'\?\)"):
+        Benchmark.from_references({"?": ["a b"]}, language="english")
     given = {"unit": "word", "skipped": "^$.", "length": 9}
     french = Benchmark.from_references({"?": ["a b"]}, language="fr", **given)  # type: ignore[arg-type]
     assert (french.settings.unit, french.settings.target_length) == ("word", 9)

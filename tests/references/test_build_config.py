@@ -140,6 +140,8 @@ def test_what_a_language_decides(tmp_path: Path) -> None:
         ('steps = ["rules", "normalise"]', "normalise must come first"),
         ('steps = ["rules", "rules"]', "duplicate step 'rules'"),
         ("[select]\nseconds = 1", "unknown key 'seconds'"),
+        ("[modls.a]\nlicence = 'x'", "unknown key 'modls' (did you mean 'models'?)"),
+        ("[models.a]\nlicense = 'x'", "not license = 'x' (did you mean 'licence'?)"),
         ('[select]\nstratify = "name"', "select.stratify: expected one of"),
         ("[select]\nmin_n = 3\nmax_n = 2", "[select]: max_n must be at least 3, not 2"),
         ('[duplicates]\nkeep = "some"', "duplicates.keep: expected one of"),

@@ -174,6 +174,8 @@ def test_idle_steps_are_told(prepared: BuildConfig, caplog: pytest.LogCaptureFix
     assert [record.getMessage() for record in caplog.records] == built.warnings
     quiet = tuple(step for step in STEPS if step != "ranking")
     assert build(replace(prepared, out="quiet", steps=quiet)).warnings == []
+    named = replace(prepared, out="named", steps=quiet, models={"nobody": {"licence": "MIT"}})
+    assert build(named).warnings == ["[models]: no candidate names 'nobody'"]
 
 
 def test_steps_that_remove_nearly_all_are_told(prepared: BuildConfig) -> None:

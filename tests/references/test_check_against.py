@@ -220,7 +220,9 @@ def test_a_set_against_another_of_other_ids(
     above = [sum(value > 0.505 for value in values) for values in (x, y)]
     assert above[0] < above[1]
     assert (good["which"], good["runs"]) == ("above 0.505", above[1])
-    [told] = [line for line in found.findings if line.startswith("it ranks these 5 runs like ")]
+    [told] = [
+        line for line in found.findings if line.startswith("it ranks these 5 runs as well as ")
+    ]
     assert "over the 1 question with several sources it reaches" in told
     page = check.report_markdown(found)
     assert "## Against another set" in page

@@ -77,9 +77,9 @@ def test_models_against_sets_without_them(bench: Benchmark, runs: list[Path]) ->
         for score, rank in (("score", "rank"), ("score_without", "rank_without")):
             assert row[rank] == 1 + sum(other > row[score] for other in others)
     assert rows[1]["score"] > rows[1]["score_without"]
-    told = [line for line in found.findings if line.startswith("a model's reference answers")]
-    assert "of its other ones by +0." in told[0]
-    assert "of its runs by +0." in told[1]
+    told = [line for line in found.findings if line.startswith("models' own reference answers")]
+    assert "of their other reference answers by +0." in told[0]
+    assert "of their runs by +0." in told[1]
     assert "of 2 runs would have another rank" in told[1]
     assert "## Models that wrote reference answers" in check.report_markdown(found)
 

@@ -17,7 +17,7 @@ import pytest
 from builds import ROWS, files, prepare, write_lines
 from helpers import pfgen
 from pfgen_rs import Benchmark, BenchmarkError, load_benchmark, score_file
-from pfgen_rs.errors import ConfigError, InstallError
+from pfgen_rs.errors import BenchmarkNotFoundError, ConfigError, InstallError
 from pfgen_rs.install import installed_path, installer, store
 from pfgen_rs.questions import card, publishing
 from pfgen_rs.references.config import BuildConfig
@@ -138,7 +138,10 @@ def test_published_installed_and_scored(copied: Path, tmp_path: Path) -> None:
     content = first.path.read_bytes()
     assert content == again.path.read_bytes()
     assert hashlib.sha256(content).hexdigest() == first.sha256
-    assert first.warnings == ["the set does not state its citation", "no licence is known of m2"]
+    assert first.warnings == [
+        "the set does not state its citation: add them and build again",
+        "no licence is known of m2: add [models] and build again",
+    ]
     done = pfgen("data", "install", first.path, "--sha256", first.sha256.upper())
     assert done.returncode == 0, done.stderr
     assert "phase.changes is installed in" in done.stdout
@@ -220,9 +223,17 @@ def test_sets_that_cannot_be_loaded_are_refused(copied: Path, tmp_path: Path, ca
         install(str(bad))
     with pytest.raises(InstallError, match=r"has the set 'phase\.changes', not 'other'"):
         install("other", str(path))
-    with pytest.raises(InstallError, match="expected SHA-256 00, found"):
+    with pytest.raises(InstallError, match="invalid SHA-256 '00': expected 64 hexadecimal"):
         install(str(path), sha256="00")
+    with pytest.raises(InstallError, match=r"expected SHA-256 0{64}, found"):
+        install(str(path), sha256="0" * 64)
     install(str(path))
+    with pytest.raises(InstallError, match="damaged, or was changed: get it again"):
+        install(str(repacked(path, CHANGES["another answer"][0])))
+    with pytest.raises(InstallError, match=r"^nothing\.tar\.xz: no such file$"):
+        install("nothing.tar.xz")
+    with pytest.raises(BenchmarkNotFoundError, match="no such folder"):
+        publishing.publish(tmp_path / "nothing")
     (copied / "README.md").unlink()
     other = publishing.publish(copied, tmp_path / "b.tar.xz")
     assert "README.md is missing: one was made for the archive" in other.warnings

@@ -16,6 +16,7 @@ from pfgen_rs.io.known_files import CACHE_VARIABLE
 from pfgen_rs.io.remote import urls, web
 
 _DEFAULT, _SET = "pfgen-bench", "set"
+_ARCHIVES = (".tar", ".tar.gz", ".tar.xz", ".tgz", ".zip")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -48,6 +49,8 @@ def install(
     is_alone = source is None and is_path and name not in store.known()
     if is_alone:
         name, source = None, name
+    if source is None and name is not None and not is_path and name.endswith(_ARCHIVES):
+        raise InstallError(f"{name}: no such file")
     is_set = source and (name is None or store.name_problem(name) is None)
     entry = None if is_set else store.find(_DEFAULT if name is None else name)
     if entry is not None and store.is_intact(entry):
@@ -58,11 +61,11 @@ def install(
             path = _fetched(staged, label, progress, sha256)
             if entry is None:
                 entry = _set_in(path, name, label, None if is_alone else _DEFAULT)
-                if store.is_intact(entry):
-                    return store.place(entry.name)
             _fill(staged, entry, path, label)
             if check is not None and entry.name not in store.known():
                 check(staged / store.FILES)
+            if store.is_intact(entry):
+                return store.place(entry.name)
             return store.publish(staged, entry)
     except OSError as error:  # sources explain their own errors
         name = entry.name if entry else _SET
@@ -81,6 +84,8 @@ def _fetched(
         path = staged / "download"
         download(source, path, progress)
     if sha256 is not None:
+        if not store.is_digest(sha256.strip().lower()):
+            raise InstallError(f"invalid SHA-256 {sha256!r}: expected 64 hexadecimal digits")
         found = store.digest(path) if path.is_file() else "no archive"
         if found != sha256.strip().lower():
             raise InstallError(
@@ -127,8 +132,14 @@ def _fill(staged: Path, entry: store.CatalogEntry, path: Path, source: str) -> N
     if missing:
         raise InstallError(
             f"{source}: missing {len(missing)} of {len(entry.digests)} files of {entry.name}: "
-            f"{', '.join(missing)}; use revision {entry.revision}"
+            f"{', '.join(missing)}; {_advice(entry)}"
         )
+
+
+def _advice(entry: store.CatalogEntry) -> str:
+    if not entry.url:
+        return "the archive is damaged, or was changed: get it again"
+    return f"use revision {entry.revision} of {entry.name}, unchanged (line ends included)"
 
 
 def _check_digest(member: str, content: bytes, entry: store.CatalogEntry, label: str) -> None:
@@ -136,8 +147,7 @@ def _check_digest(member: str, content: bytes, entry: store.CatalogEntry, label:
     if found != entry.digests[member]:
         raise InstallError(
             f"{label}: {member} is not the published file: expected SHA-256 "
-            f"{entry.digests[member]}, found {found}; use revision {entry.revision} of "
-            f"{entry.name}, unchanged (line ends included)"
+            f"{entry.digests[member]}, found {found}; {_advice(entry)}"
         )
 
 

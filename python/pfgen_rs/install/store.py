@@ -249,6 +249,11 @@ def name_problem(name: str) -> str | None:
     return "is the name of another benchmark" if taken else None
 
 
+def is_digest(text: str) -> bool:
+    """Whether a text is a SHA-256 in hexadecimal."""
+    return _SHA256.fullmatch(text) is not None
+
+
 def entry_of(content: bytes) -> CatalogEntry:
     """Returns what the record in an archive of a set says. Raises `InstallError`: it may say anything."""
     try:

@@ -74,8 +74,11 @@ def language_of(tag: str, given: Collection[str], decided: Collection[str]) -> L
     missing = [name for name in decided if name not in given]
     if tag and found is None and missing:
         known = ", ".join(f"{key} ({each.name})" for key, each in LANGUAGES.items())
+        names = (key for key, each in LANGUAGES.items() if each.name.lower() == tag.lower())
+        key = next(names, None)
+        alike = meant(tag, LANGUAGES) if key is None else f" (did you mean {key!r}?)"
         raise SettingsError(
-            f"no preset for language {tag!r}{meant(tag, LANGUAGES)}: expected one of {known}; "
+            f"no preset for language {tag!r}{alike}: expected one of {known}; "
             f"for another language, also set {', '.join(missing)}"
         )
     return found

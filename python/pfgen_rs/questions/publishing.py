@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import BenchmarkError, InstallError
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, InstallError
 from pfgen_rs.install import archive, store
 from pfgen_rs.io.atomic import refuse_url, write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
@@ -51,6 +51,8 @@ def publish(folder: Path, out: str | Path | None = None) -> Published:
     installed by it, that of the folder. Raises `BenchmarkError` for question files or a provenance that
     cannot be used, `OutputError`, and `InstallError` for a set that cannot be installed.
     """
+    if not folder.is_dir():
+        raise BenchmarkNotFoundError("no such folder", path=folder)
     questions, metadata_hash = read_folder(folder)
     settings = settings_of_folder(folder, None, stated_by(questions))
     place = question_paths(folder)[0].parent
@@ -69,7 +71,7 @@ def publish(folder: Path, out: str | Path | None = None) -> Published:
     write_atomic(path, content)
     digest = hashlib.sha256(content).hexdigest()
     return Published(
-        name, path, len(content), digest, len(questions), _wanting(questions, made, place)
+        name, path, len(content), digest, len(questions), _wanting(questions, name, made, place)
     )
 
 
@@ -113,16 +115,21 @@ def _name_of(about: About | None, folder: Path) -> str:
     return found
 
 
-def _wanting(questions: Sequence[Question], made: card.Provenance | None, place: Path) -> list[str]:
+def _wanting(
+    questions: Sequence[Question], name: str, made: card.Provenance | None, place: Path
+) -> list[str]:
     """Returns sentences about what users of the set would ask for."""
     about, makers = questions[0].about or About(), card.makers_of(questions)
     missing = [name for name in STATED if not getattr(about, name)]
     details = (made or {}).get("makers", {})
     unlicensed = [name for name in makers if name and not details.get(name, {}).get("licence")]
     told = {
-        f"the set does not state its {', '.join(missing)}": missing,
+        f"the set is called {about.name!r}, which is no name to install by: it is published as {name!r}": (
+            about.name not in ("", name)
+        ),
+        f"the set does not state its {', '.join(missing)}: add them and build again": missing,
         f"{makers.get('', 0):,} of {sum(makers.values()):,} answers name no model": makers.get(""),
-        f"no licence is known of {', '.join(unlicensed)}": unlicensed,
+        f"no licence is known of {', '.join(unlicensed)}: add [models] and build again": unlicensed,
         f"{store.PROVENANCE} is missing: nothing says how the set was made": made is None,
         f"{_CARD} is missing: one was made for the archive": not (place / _CARD).is_file(),
     }

@@ -263,8 +263,11 @@ def finish_set(
     if target != config.length.target:
         warnings.append(
             f"the answers have a mean length of {mean:.1f}, far from {config.length.target} (length.target): "
-            f"the set is scored as one of {target} {config.unit}s"
+            f"the length discount begins at {target} {config.unit}s instead"
         )
+    unknown = config.models.keys() - {name for each in built for name in each.models}
+    if unknown and not config.only:
+        warnings.append(f"[models]: no candidate names {', '.join(map(repr, sorted(unknown)))}")
     settings = replace(Settings.for_length(target, config.unit), skipped=config.skipped)
     out, record = config.path(config.out), provenance(config, prepared, inputs, built, warnings)
     about = About(**{key: getattr(config, key) for key in STATED})

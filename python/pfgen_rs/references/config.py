@@ -162,7 +162,8 @@ class BuildConfig:
                 if key not in DETAILS or not isinstance(value, kinds) or not _is_json(value):
                     expected = f"expected texts called {', '.join(DETAILS)}"
                     found = f"{key} = {value!r}" if key else repr(value)
-                    raise ConfigError(f"models.{name!r}: {expected}, not {found}")
+                    alike = "" if key in DETAILS else meant(key, DETAILS)
+                    raise ConfigError(f"models.{name!r}: {expected}, not {found}{alike}")
 
     def step(self, name: str) -> Step:
         """Returns the step of this name with its settings."""
@@ -279,7 +280,8 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
     values = {}
     for key, value in data.items():
         if key not in known:
-            names = f"{meant(key, known)}: expected one of {', '.join(known)}"
+            listed = [*known, *(name for name in more if name != "folder")]
+            names = f"{meant(key, listed)}: expected one of {', '.join(listed)}"
             raise ConfigError(f"{_place(where)}unknown key {key!r}{names}")
         values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():

@@ -250,13 +250,11 @@ class Context:
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
         if removed and removed[0].count == before.height:
-            hint = " (the style follows language; without it, it is for Japanese)" * (
-                name == "normalise"
-            )
+            hint = "set language if they are in another one, or " * (name == "normalise")
             raise BuildError(
                 f"question {self.question_id}: {name}: {removed[0].reason!r} removes all "
-                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable "
-                "that rule"
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}: {hint}change or "
+                "disable that rule"
             )
         return StepReport(name, before.height, after.height, removed, details)
 

@@ -162,7 +162,7 @@ def overlap_note(result: Result, advice: str) -> str | None:
     if not written:
         return None
     share = f"{written:,} of {_references(benchmark):,} reference answers of this set"
-    lifted = f"which lifts its score: {advice} leaves them out"
+    lifted = f"which may lift its score: {advice} leaves them out"
     return f"{result._place}: {visible(model)} wrote {share}, {lifted}"
 
 

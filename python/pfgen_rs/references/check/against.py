@@ -256,8 +256,8 @@ def sentences(table: pl.DataFrame, other: Benchmark) -> Iterator[str]:
             continue
         own, *others = (correlation_text(row[name]) for name in ("ceiling_pearson", *_COUNTS))
         yield (
-            f"it ranks these {runs} like {_worth_text(row['worth'])} sources of that set "
-            f"({_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): over the "
+            f"it ranks these {runs} as well as {_worth_text(row['worth'])} sources of that set would "
+            f"(plausible: {_worth_text(row['worth_low'])} to {_worth_text(row['worth_high'])}): over the "
             f"{counted(row['ceiling_questions'], 'question')} with several sources it reaches {own}, where "
             "one other source would reach {}, two {}, three {}, infinitely many {}".format(*others)
         )

@@ -77,6 +77,10 @@ def _mean(frame: pl.DataFrame) -> float:
     return math.fsum(of := answers.means(frame, ["question_id"], ["average"])["average"]) / len(of)
 
 
+def _signed(value: float) -> str:
+    return f"{round(value, 3) + 0.0:+.3f}"  # no zero has a minus
+
+
 def sentences(table: pl.DataFrame, benchmark: Benchmark) -> Iterator[str]:
     """Yield what the table says."""
     if table.is_empty():
@@ -94,6 +98,7 @@ def sentences(table: pl.DataFrame, benchmark: Benchmark) -> Iterator[str]:
         moved = len(rows.filter(pl.col("rank") != pl.col("rank_without")))
         ranks = f"; without these, {moved} of {counted(len(rows), 'run')} would have another rank"
         yield (
-            f"a model's reference answers change the scores of its {'runs' if is_run else 'other ones'} by "
-            f"{mean:+.3f} on average (most: {most['models']!r}, {most['lift']:+.3f}){ranks * is_run}"
+            "models' own reference answers change the scores of their "
+            f"{'runs' if is_run else 'other reference answers'} by {_signed(mean)} on average (highest: "
+            f"{most['models']!r}, {_signed(most['lift'])}){ranks * is_run}"
         )
