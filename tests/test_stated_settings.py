@@ -200,7 +200,7 @@ def test_a_set_far_from_its_target_is_scored_at_its_own_length(
 ) -> None:
     bench = load_benchmark(built(tmp_path, "word", 60, configured=100))
     assert bench.settings.target_length in (59, 60)
-    assert "far from 100 (length.target): the set is scored as one of" in caplog.text
+    assert "far from 100 (length.target): the length discount begins at" in caplog.text
 
 
 def test_a_set_of_the_published_length_is_written_as_published(tmp_path: Path) -> None:
