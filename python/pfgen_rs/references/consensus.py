@@ -17,8 +17,8 @@ from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.references.closeness import closeness
 from pfgen_rs.references.lengths import check_share, kept_number
+from pfgen_rs.references.ranking import closeness
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
 
 FEW = 100

@@ -5,20 +5,42 @@ the candidates with it; the second keeps the answers of the models that did well
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from pfgen_rs import ConfigError, _native
-from pfgen_rs.lazy import np, pl
+from pfgen_rs import ConfigError, Settings, _native
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics import units
-from pfgen_rs.references.closeness import closeness
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, owned
+from pfgen_rs.scoring.answer_scorer import AnswerScorer
 
 FEWEST = 10
 """Models that are kept however they score: among fewer, leaving out one says more of it than of the set."""
 _ANSWERS = 100  # of a model to a question, by which it is judged
 _REFERENCES = 1_000  # of a source, in the first set
+
+
+def closeness(
+    references: Mapping[str, Sequence[Any]],
+    answers: Any,
+    context: Context,
+) -> Floats:
+    """Returns the mean of Fluency and Truthfulness of answers, scored with references by source.
+
+    `answers`: a list or a column, of texts or lists of ids. float64, shape (answers,). Raises
+    `BenchmarkError` for references that are all empty.
+    """
+    settings = replace(
+        Settings.for_length(context.target, context.unit),
+        skipped=context.skipped,
+        helpfulness=False,
+    )
+    question = Question("Q1", "?", "", "", [], references, ())
+    scorer = AnswerScorer(QuestionSet([question], "", settings), threads=context.threads)
+    return scorer(question.id, answers)
 
 
 def drawn(state: State, by: str, count: int, context: Context) -> dict[str, list[Any]]:
