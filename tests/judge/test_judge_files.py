@@ -132,6 +132,7 @@ NOBODY: list[dict[str, str]] = [{"id": "a"}, {"id": "a", "rater": ""}]
         (PAIR, {**PAIR, "id": 2, "models": ["a", 1]}, "'models' must contain texts"),
         (PAIR, {**PAIR, "id": 2, "question": 1}, "'question' must be text"),
         (PAIR, {**PAIR, "id": "1"}, "duplicate pair id '1'"),
+        *((PAIR, {**PAIR, "gold": gold}, "invalid 'gold'") for gold in ("a", ["A", "A"], {"A": 1})),
         (HUMAN, {**HUMAN, "id": "z"}, "unknown pair id 'z'"),
         (HUMAN, {**HUMAN, "verdict": "D"}, "invalid verdict 'D': expected A, B or C"),
         (HUMAN, {**HUMAN, "verdict": "a"}, "invalid verdict 'a'"),
@@ -151,6 +152,7 @@ def test_bad_pairs_and_verdicts_of_people_are_errors_with_file_and_line(
 
 def test_pairs_survive_being_written(tmp_path: Path) -> None:
     pairs = [*made_pairs(3), Pair("x", "q", ("a", "b"), ("\u2028", "\U0001f600"))]
+    pairs += [replace(pairs[0], id="y", gold=("B",)), replace(pairs[0], id="z", gold=("A", "C"))]
     write_pairs(tmp_path / "p.jsonl", pairs)
     assert read_pairs(tmp_path / "p.jsonl") == pairs
 

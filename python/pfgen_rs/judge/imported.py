@@ -212,6 +212,7 @@ class Imported:
         judge: str,
         shown: verdicts.Letter | None,
         *,
+        sample: int = 0,
         prompt: str = "",
         output: Any = "",
         problem: str = "no verdict",
@@ -221,7 +222,7 @@ class Imported:
 
         `more`: other fields of its record. Raises `InputError` for a second one.
         """
-        digest = requests.imported_digest(self.source, judge, pair, order)
+        digest = requests.imported_digest(self.source, judge, pair, order, sample)
         if digest in self._digests:
             raise InputError(
                 f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
@@ -231,7 +232,7 @@ class Imported:
         self.judgments.append(
             {
                 **requests.about_pair(pair, order),
-                "sample": 0,
+                "sample": sample,
                 "prompt": prompt,
                 "judge": {"engine": self.source, "model": judge, **unknown},
                 "digest": digest,

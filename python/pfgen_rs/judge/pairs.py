@@ -10,7 +10,7 @@ from typing import Any
 
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError, unreadable
 from pfgen_rs.io import json_lines, lines
-from pfgen_rs.judge.verdicts import LETTERS
+from pfgen_rs.judge.verdicts import LETTERS, Letter
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import read_examples
 
@@ -23,7 +23,8 @@ class Pair:
     """A question with the answers of two models, a and b.
 
     `question_id` (default: the pair's `id`) is shared by pairs about the same question, which statistics
-    keep together. `criteria`: what answers to the question are judged by.
+    keep together. `criteria`: what answers to the question are judged by. `gold`: the letters that are right,
+    which no judge is shown; empty if nobody knows.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Pair:
     task: str | None = None
     reference: str | None = None
     criteria: str | None = None
+    gold: tuple[Letter, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.question_id:
@@ -52,8 +54,17 @@ def pair_of(record: dict[str, Any]) -> Pair:
         models=(a, b),
         answers=(first, second),
         question_id=pair_id if given is None else json_lines.id_field(record, "question_id"),
+        gold=_gold_of(record.get("gold")),
         **{key: lines.optional_text_field(record, key) for key in _OPTIONAL},
     )
+
+
+def _gold_of(value: object) -> tuple[Letter, ...]:
+    """Returns the right letters, which are written as one or as a list."""
+    given = [] if value is None else value if isinstance(value, list) else [value]
+    if any(each not in LETTERS for each in given) or len({*given}) < len(given):
+        raise InputError(f"invalid 'gold' {value!r:.40}: expected A, B or C, or a list of them")
+    return tuple(given)
 
 
 def pair_record(pair: Pair) -> dict[str, Any]:
@@ -63,14 +74,16 @@ def pair_record(pair: Pair) -> dict[str, Any]:
         record["task"] = pair.task
     record["question"] = pair.question
     record |= {key: text for key in _OPTIONAL[1:] if (text := getattr(pair, key)) is not None}
-    return record | {"models": list(pair.models), "answers": list(pair.answers)}
+    record |= {"models": list(pair.models), "answers": list(pair.answers)}
+    return record | {"gold": list(pair.gold)} if pair.gold else record
 
 
 def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """Read pairs from JSON lines.
 
     Keys: `id`, `question`, `models` [a, b], `answers` [a, b], and optionally `question_id`, `task`,
-    `reference`, `criteria`. Raises `InputError` with file and line, also for duplicate ids and empty files.
+    `reference`, `criteria`, `gold` (a letter or a list). Raises `InputError` with file and line, also for
+    duplicate ids and empty files.
     """
     path = Path(path)
     pairs: dict[str, Pair] = {}

@@ -312,12 +312,12 @@ def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[t
             yield one.digest(asked), two.digest(asked)
 
 
-def imported_digest(source: str, judge: str, pair: Pair, order: int) -> str:
+def imported_digest(source: str, judge: str, pair: Pair, order: int, sample: int = 0) -> str:
     """Returns what stands for the digest of a request of another tool, which is not known.
 
     Its first half says who judged which pair, the second of which texts.
     """
-    who = [source, judge, pair.id, order]
+    who = [source, judge, pair.id, order, *([sample] if sample else [])]
     texts = [pair.question, pair.reference, pair.criteria, *pair.answers]
     return digest_of(who)[:32] + digest_of(texts)[:32]
 
