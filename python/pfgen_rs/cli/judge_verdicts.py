@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def decide(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -36,7 +36,7 @@ def decide(
     from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
     [read] = judge_options.read_decisions([verdicts], by)
-    found = read.decisions
+    by, found = judge_options.chosen_rule([read], by), read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
     elif output_format == "csv":
@@ -51,7 +51,7 @@ def decide(
 
 def rank(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     win_rates_only: Annotated[
         bool,
         typer.Option(
@@ -71,6 +71,7 @@ def rank(
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
     [read] = judge_options.read_decisions([verdicts], by)
+    by = judge_options.chosen_rule([read], by)
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
     if output_format == "json":
         values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
@@ -121,7 +122,7 @@ def against_scores(
     verdicts: judge_options.Folders,
     benchmark: options.BenchmarkName = None,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Format = "table",
 ) -> None:
     """Show how often a judge or people prefer the answer with the higher score, by margin.
@@ -131,6 +132,7 @@ def against_scores(
     from pfgen_rs.judge.agreement import agree as library
 
     read = judge_options.read_decisions(verdicts, by)
+    by = judge_options.chosen_rule(read, by)
     pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = {each.name: each.decisions for each in read}
@@ -166,7 +168,7 @@ def plot(
     out: PlotOut,
     reading: options.ReadingOptions,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     runs: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
