@@ -65,9 +65,7 @@ def estimated(letters: Indices) -> Floats:
 
 def most_frequent(letters: Indices) -> Codes:
     """Returns the letter that was said most often, C if several share the lead, -1 without any."""
-    most = letters.max(axis=1)
-    alone = np.count_nonzero(letters == most[:, None], axis=1) == 1
-    return np.where(most == 0, NONE, np.where(alone, letters.argmax(axis=1), _C)).astype(np.int8)
+    return np.where(letters.any(axis=1), leaders(letters), NONE).astype(np.int8)
 
 
 def sample_columns(votes: tuple[Votes, Votes], samples: int) -> list[pl.Series]:
@@ -96,7 +94,13 @@ def settled(one: Indices, two: Indices, left: Indices, stop_at: float) -> Flags:
     `one`, `two`: how often the judge said each letter of the pair in both orders, shape (pairs, 3). `left`:
     samples that are left in each order, shape (pairs, 2).
     """
-    states, kinds = np.unique(np.hstack([one, two, left]), axis=0, return_inverse=True)
+    rows = np.hstack([one, two, left])
+    # Orders of equal length weigh the same, so that their letters can be added.
+    even = (one.sum(axis=1) == two.sum(axis=1)) & (left[:, 0] == left[:, 1])
+    rows[even, :3] += rows[even, 3:6]
+    rows[even, 6] += rows[even, 7]
+    rows[even, 3:6] = rows[even, 7:] = 0
+    states, kinds = np.unique(rows, axis=0, return_inverse=True)
     risks = [change_risk(tuple(s[:3]), tuple(s[3:6]), tuple(s[6:])) for s in states.tolist()]
     return np.asarray(np.array(risks) <= stop_at)[kinds.reshape(-1)]
 
@@ -118,26 +122,21 @@ def change_risk(one: tuple[int, ...], two: tuple[int, ...], left: tuple[int, ...
     counts = np.array([one, two])
     if not counts.any():
         return 1.0
-    leader = _leader(_scores(counts, counts.sum(axis=1))[None])[0]
-    ends = counts.sum(axis=1) + left
-    drawn, number, final = np.zeros((1, 3), int), np.zeros(1), _scores(counts, ends)[None]
-    # Orders of equal length weigh the same, so that their letters can be drawn together.
-    pools = (
-        {0: (1, sum(left))}
-        if ends[0] == ends[1]
-        else {o: (_weights(ends)[o], left[o]) for o in (0, 1)}
-    )
-    for weight, size in pools.values():
+    now, ends = counts.sum(axis=1), counts.sum(axis=1) + left
+    first = leaders(_scores(counts, now)[None])[0]
+    final = _scores(counts, ends)[None]
+    drawn, number = np.zeros((1, 3), dtype=np.int64), np.zeros(1)
+    for weight, size in zip(_weights(ends), left, strict=True):
         more, ways = _outcomes(size)
         drawn = (drawn[:, None] + more).reshape(-1, 3)
         final = (final[:, None] + weight * more).reshape(-1, 3)
         number = (number[:, None] + ways).reshape(-1)
-    kept = _leader(final) == leader
+    kept = leaders(final) == first
     drawn, number = drawn[kept], number[kept]
     stays = []
-    for rival in {0, 1, 2} - {leader}:
+    for rival in {0, 1, 2} - {int(first)}:
         p = np.full(3, _HARDEST[2])
-        p[[leader, rival]] = _HARDEST[:2]
+        p[[first, rival]] = _HARDEST[:2]
         stays.append(float(np.exp(number + drawn @ np.log(p)).sum()))
     return max(0.0, 1 - min(stays))
 
@@ -155,11 +154,11 @@ def _scores(counts: Indices, totals: Indices) -> Indices:
     return np.array(_weights(totals)) @ (counts + _PRIOR)
 
 
-def _leader(scores: Indices) -> Indices:
-    """Returns the letter with the largest score, C if several have it."""
-    most = scores.max(axis=1)
-    alone = np.count_nonzero(scores == most[:, None], axis=1) == 1
-    return np.where(alone, scores.argmax(axis=1), _C)
+def leaders(scores: Indices) -> Codes:
+    """Returns the letter with the largest score, C if several have it: shape (…, 3) to (…)."""
+    most = scores.max(axis=-1, keepdims=True)
+    alone = np.count_nonzero(scores == most, axis=-1) == 1
+    return np.where(alone, scores.argmax(axis=-1), _C).astype(np.int8)
 
 
 @lru_cache(maxsize=256)
