@@ -49,8 +49,8 @@ class SamplePlan:
         most = max(reached)
         if self.enough == most:
             return (
-                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many: fewer "
-                "lose more than a point"
+                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many, and "
+                "fewer lose more than a point"
             )
         return (
             f"{counted(self.enough, 'sample')} {plural(self.enough, 'is', 'are')} enough: within a point of "
@@ -164,7 +164,7 @@ def _half_width(decided: Codes, games: pl.DataFrame) -> float:
     key = models * size + np.tile(questions, 2)
     sums = np.bincount(key, weights=apart, minlength=len(number) * size).reshape(-1, size)
     errors = np.sqrt((sums**2).sum(axis=1)) / number
-    return float(normal_quantile(_LEVEL) * errors.mean())
+    return float(np.mean(errors)) * normal_quantile(_LEVEL)
 
 
 def _mean_tokens(folder: VerdictFolder) -> tuple[float, float]:
