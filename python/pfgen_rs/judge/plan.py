@@ -49,7 +49,7 @@ class SamplePlan:
         most = max(reached)
         if self.enough == most:
             return (
-                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many, and "
+                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many; "
                 "fewer lose more than a point"
             )
         return (
@@ -149,7 +149,7 @@ def _share_asked(answers: Codes, samples: int, stop_at: float) -> float:
         counts = _said(answers[:, going], done)
         left = np.full((len(going), 2), samples - done)
         going = going[~sampling.settled(counts[0], counts[1], left, stop_at)]
-    return sent / (answers.shape[1] * samples)
+    return float(sent / (answers.shape[1] * samples))
 
 
 def _half_width(decided: Codes, games: pl.DataFrame) -> float:
@@ -164,7 +164,7 @@ def _half_width(decided: Codes, games: pl.DataFrame) -> float:
     key = models * size + np.tile(questions, 2)
     sums = np.bincount(key, weights=apart, minlength=len(number) * size).reshape(-1, size)
     errors = np.sqrt((sums**2).sum(axis=1)) / number
-    return float(np.mean(errors)) * normal_quantile(_LEVEL)
+    return normal_quantile(_LEVEL) * float(errors.mean())
 
 
 def _mean_tokens(folder: VerdictFolder) -> tuple[float, float]:
