@@ -1,4 +1,4 @@
-"""`pfgen-rs judge decide`, `rank`, `against-scores`, `plot`, `page`, `import` and `export`."""
+"""`pfgen-rs judge decide`, `rank`, `panel`, `against-scores`, `plot`, `page`, `import` and `export`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +15,9 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.bradley_terry import Ranking
+    from pfgen_rs.judge.agreement.prediction_powered import PeopleAndJudge
+    from pfgen_rs.judge.agreement.style import Controlled
+    from pfgen_rs.judge.panel import Panel
 
 
 def decide(
@@ -59,24 +62,59 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
+    humans: judge_options.Humans = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Also rank models apart from covariates: length, markdown, order, separated by commas, or "
+            "all.",
+        ),
+    ] = None,
     output_format: options.Format = "table",
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
     A tie counts as half a win each way. Soft win rates use the judge's probabilities. Intervals resample
-    questions. Pairs without a decision are left out and counted.
+    questions. Pairs without a decision, and pairs of a model with itself, are left out and counted.
 
-    Example: `pfgen-rs judge rank verdicts`
+    --humans: people's verdicts on a random part of the pairs give win rates by people alone, by the judge
+    alone, and by both together, which are unbiased and have shorter intervals (prediction-powered inference).
+
+    --covariates: a regression of who won on the models, the difference in length, in Markdown (headings, list
+    items, bold, code blocks), and the order, in which each judgment is half a game.
+
+    For example:
+
+    - `pfgen-rs judge rank verdicts --humans humans.jsonl`
+
+    - `pfgen-rs judge rank verdicts --covariates length,markdown`
     """
+    from pfgen_rs.judge import read_humans
+    from pfgen_rs.judge.agreement import prediction_powered, style
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
     [read] = judge_options.read_decisions([verdicts], by)
+    people = None if humans is None else read_humans(humans, read.decisions["pair"])
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
+    both = controlled = None
+    if people is not None:
+        both = prediction_powered.people_and_judge(read.decisions, people, rule=by)
+    if covariates is not None:
+        names = style.COVARIATES if covariates == "all" else covariates.split(",")
+        pairs = read.folder.each_pair()
+        controlled = style.rank_controlled(read.decisions, pairs, names, rule=by)
     if output_format == "json":
         values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
+        more = {"people_and_judge": both, "controlled": controlled}
+        values |= {name: each.to_dict() for name, each in more.items() if each is not None}
         process.emit_json(values)
         return
     _show_ranking(read.name, found)
+    if both is not None:
+        _show_people(both)
+    if controlled is not None:
+        _show_controlled(controlled, found)
 
 
 def _show_ranking(name: str, found: "Ranking") -> None:
@@ -90,6 +128,63 @@ def _show_ranking(name: str, found: "Ranking") -> None:
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
     terminal.show(terminal.first_that_fits(*choices))
+    judge_options.warn_all(found.notes)
+
+
+def _show_people(found: "PeopleAndJudge") -> None:
+    names = ["model", "people", "interval", "judge", "interval ", "together", "interval  "]
+    rows = []
+    for row in found.models.iter_rows(named=True):
+        cells = [row["model"]]
+        for name in ("people", "judge", "together"):
+            cells += [percent(row[name]), range_text(row[f"{name}_low"], row[f"{name}_high"])]
+        rows.append((*cells, row["people_games"], number(row["worth"], 0)))
+    title = "win rates by people, by the judge, and by both together, %"
+    table = rows_table([*names, "games", "worth"], rows, title=title)
+    narrow = rows_table(
+        ["model", "people", "judge", *names[5:], "games", "worth"],
+        [(row[0], row[1], row[3], *row[5:]) for row in rows],
+        title=title,
+    )
+    terminal.show(
+        terminal.first_that_fits(table, narrow),
+        "games: judged by people; worth: as many of them would give the interval of both together",
+    )
+    judge_options.warn_all(found.notes)
+
+
+_UNIT_OF_ORDER = "shown first: +1, second: −1"
+
+
+def _show_controlled(found: "Controlled", plain: "Ranking") -> None:
+    known = dict(plain.models.select("model", "strength").iter_rows())
+    rows: list[tuple[object, ...]] = [
+        (
+            *(row["rank"], f"{row['best_rank']}–{row['worst_rank']}", row["model"]),
+            number(row["strength"], 2),
+            range_text(row["strength_low"], row["strength_high"], 1, 2),
+            number(known.get(row["model"]), 2),
+        )
+        for row in found.models.iter_rows(named=True)
+    ]
+    names = ["rank", "ranks", "model", "controlled", "interval", "plain"]
+    title = f"Bradley–Terry controlled for {', '.join(found.coefficients['covariate'])}"
+    models = terminal.new_table(
+        *names, numbers={*names} - {"model"}, names=["model"], title=title, rows=rows
+    )
+    names = ["covariate", "log-odds per unit", "interval", "unit"]
+    rows = [
+        (
+            row["covariate"],
+            number(row["coefficient"], 3),
+            range_text(row["low"], row["high"], 1, 3),
+            "shown first"
+            if row["covariate"] == "order"
+            else f"{row['unit']:.3f} of (a − b)/(a + b)",
+        )
+        for row in found.coefficients.iter_rows(named=True)
+    ]
+    terminal.show(models, rows_table(names, rows, title="what an answer gains"))
     judge_options.warn_all(found.notes)
 
 
@@ -115,6 +210,54 @@ def _ranking_table(found: "Ranking", known: Sequence[str]) -> Table:
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
         rows.append(cells)
     return terminal.new_table(*names, numbers={*names} - {"model"}, names=["model"], rows=rows)
+
+
+def panel(
+    verdicts: judge_options.Folders,
+    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
+    by: Annotated[
+        Literal["majority", "probability"],
+        typer.Option(
+            help="What decides: the members' letters (an equal lead is a tie), or the mean of their "
+            "probabilities."
+        ),
+    ] = "majority",
+    output_format: options.Format = "table",
+) -> None:
+    """Decide pairs by several judges together: a folder of verdicts of the judge `panel`.
+
+    Each order is decided by the judges that have a verdict in it. Prints how often each judge agrees with the
+    panel, and with the other judges together, and Fleiss' κ (Krippendorff's α where verdicts are missing).
+
+    Example: `pfgen-rs judge panel verdicts-a verdicts-b verdicts-c --out verdicts-panel`
+    """
+    from pfgen_rs.judge.panel import write_panel
+
+    found = write_panel(verdicts, out, by=by)
+    if output_format == "json":
+        process.emit_json(found.to_dict())
+        return
+    _show_panel(found)
+    process.emit(f"wrote {counted(found.pairs, 'pair')} to {out}\n")
+
+
+def _show_panel(found: "Panel") -> None:
+    rows = (
+        (
+            *(row["judge"], row["judgments"], percent(row["panel"])),
+            range_text(row["panel_low"], row["panel_high"]),
+            percent(row["others"]),
+            range_text(row["others_low"], row["others_high"]),
+        )
+        for row in found.judges.iter_rows(named=True)
+    )
+    names = ["judge", "judgments", "panel", "interval", "others", "interval "]
+    name = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}[found.statistic]
+    terminal.show(
+        rows_table(names, rows, title="agreement with the panel and with the other judges, %"),
+        f"agreement of the judges: {name} {number(found.value, 3)}",
+    )
+    judge_options.warn_all(found.notes)
 
 
 def against_scores(
