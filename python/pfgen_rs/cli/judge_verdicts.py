@@ -1,6 +1,6 @@
 """`pfgen-rs judge decide`, `rank`, `panel`, `against-scores`, `plot`, `page`, `import` and `export`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -131,56 +131,54 @@ def _show_ranking(name: str, found: "Ranking") -> None:
     judge_options.warn_all(found.notes)
 
 
+def _bounded(
+    row: Mapping[str, Any], name: str, scale: float = 100, digits: int = 1
+) -> tuple[str, str]:
+    """Returns a value and its interval as texts."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return number(row[name], digits, scale), range_text(low, high, scale, digits)
+
+
 def _show_people(found: "PeopleAndJudge") -> None:
     names = ["model", "people", "interval", "judge", "interval ", "together", "interval  "]
-    rows = []
-    for row in found.models.iter_rows(named=True):
-        cells = [row["model"]]
-        for name in ("people", "judge", "together"):
-            cells += [percent(row[name]), range_text(row[f"{name}_low"], row[f"{name}_high"])]
-        rows.append((*cells, row["people_games"], number(row["worth"], 0)))
+    rates = ("people", "judge", "together")
+    rows = [
+        (
+            row["model"],
+            *(cell for name in rates for cell in _bounded(row, name)),
+            *(row["people_games"], number(row["worth"], 0)),
+        )
+        for row in found.models.iter_rows(named=True)
+    ]
     title = "win rates by people, by the judge, and by both together, %"
-    table = rows_table([*names, "games", "worth"], rows, title=title)
-    narrow = rows_table(
-        ["model", "people", "judge", *names[5:], "games", "worth"],
-        [(row[0], row[1], row[3], *row[5:]) for row in rows],
-        title=title,
+    said = (
+        "games: judged by people; worth: as many of them would give the interval of both together"
     )
-    terminal.show(
-        terminal.first_that_fits(table, narrow),
-        "games: judged by people; worth: as many of them would give the interval of both together",
-    )
+    terminal.show(rows_table([*names, "games", "worth"], rows, title=title), said)
     judge_options.warn_all(found.notes)
-
-
-_UNIT_OF_ORDER = "shown first: +1, second: −1"
 
 
 def _show_controlled(found: "Controlled", plain: "Ranking") -> None:
     known = dict(plain.models.select("model", "strength").iter_rows())
+    names = ["rank", "ranks", "model", "controlled", "interval", "plain"]
     rows: list[tuple[object, ...]] = [
         (
             *(row["rank"], f"{row['best_rank']}–{row['worst_rank']}", row["model"]),
-            number(row["strength"], 2),
-            range_text(row["strength_low"], row["strength_high"], 1, 2),
+            *_bounded(row, "strength", 1, 2),
             number(known.get(row["model"]), 2),
         )
         for row in found.models.iter_rows(named=True)
     ]
-    names = ["rank", "ranks", "model", "controlled", "interval", "plain"]
     title = f"Bradley–Terry controlled for {', '.join(found.coefficients['covariate'])}"
-    models = terminal.new_table(
-        *names, numbers={*names} - {"model"}, names=["model"], title=title, rows=rows
-    )
+    numbers = {*names} - {"model"}
+    models = terminal.new_table(*names, numbers=numbers, names=["model"], title=title, rows=rows)
     names = ["covariate", "log-odds per unit", "interval", "unit"]
+    units = {"order": "shown first: +1, second: −1"}
     rows = [
         (
             row["covariate"],
-            number(row["coefficient"], 3),
-            range_text(row["low"], row["high"], 1, 3),
-            "shown first"
-            if row["covariate"] == "order"
-            else f"{row['unit']:.3f} of (a − b)/(a + b)",
+            *_bounded(row, "coefficient", 1, 3),
+            units.get(row["covariate"], f"{row['unit']:.3f} of (a − b)/(a + b)"),
         )
         for row in found.coefficients.iter_rows(named=True)
     ]
@@ -205,9 +203,7 @@ def _ranking_table(found: "Ranking", known: Sequence[str]) -> Table:
         results = f"{row['wins']}/{row['ties']}/{row['losses']}"
         cells = [row["rank"], ranks, row["model"], row["games"], results]
         for name in known:
-            _, scale, digits = _SCORES[name]
-            cells.append(number(row[name], digits, scale))
-            cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
+            cells += _bounded(row, name, *_SCORES[name][1:])
         rows.append(cells)
     return terminal.new_table(*names, numbers={*names} - {"model"}, names=["model"], rows=rows)
 
@@ -244,10 +240,8 @@ def panel(
 def _show_panel(found: "Panel") -> None:
     rows = (
         (
-            *(row["judge"], row["judgments"], percent(row["panel"])),
-            range_text(row["panel_low"], row["panel_high"]),
-            percent(row["others"]),
-            range_text(row["others_low"], row["others_high"]),
+            *(row["judge"], row["judgments"]),
+            *(cell for name in ("panel", "others") for cell in _bounded(row, name)),
         )
         for row in found.judges.iter_rows(named=True)
     )

@@ -86,13 +86,9 @@ def rank(
     counts = head_to_head.drop("opponent").group_by("model").sum().sort("model")
     found: dict[str, Any] = counts.to_dict()
     for name, score in scores.by_name.items():
-        bounds = _bounds_of_score(name, score, scores.questions, level)
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), bounds, strict=True))
+        found |= with_bounds(name, *_bounds_of_score(name, score, scores.questions, level))
     values, resampled = scores.by_name["strength"] or scores.win_rates
-    open_ranks = rank_ranges_of_resamples(values, resampled, level, scores.questions)
-    best, worst = zip(*open_ranks, strict=True)
-    order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
-    found |= {"rank": order, "best_rank": list(best), "worst_rank": list(worst)}
+    found |= rank_columns(values, resampled, level, scores.questions)
     table = pl.DataFrame(found).fill_nan(None).sort("rank")
     questions = int(games.questions.max()) + 1
     return Ranking(
@@ -109,6 +105,23 @@ def rank(
         seed=seed,
         notes=tuple(_ranking_notes(games, scores, questions, resamples, level)),
     )
+
+
+def with_bounds(name: str, values: Any, low: Any, high: Any) -> dict[str, Any]:
+    """Returns columns of values and their intervals."""
+    return {name: values, f"{name}_low": low, f"{name}_high": high}
+
+
+def rank_columns(
+    values: Floats, resampled: Floats, level: float, questions: Indices
+) -> dict[str, Any]:
+    """Returns `rank`, `best_rank` and `worst_rank` of models: see `rank_ranges_of_resamples`."""
+    ranges = rank_ranges_of_resamples(values, resampled, level, questions)
+    order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
+    return {
+        "rank": order,
+        **dict(zip(("best_rank", "worst_rank"), zip(*ranges, strict=True), strict=True)),
+    }
 
 
 def rank_ranges_of_resamples(
@@ -216,10 +229,17 @@ def _bounds_of_score(
     values, resampled = score
     if name != "strength":
         return values, *intervals.share_bounds(values, resampled, level, questions)
+    return values, *strength_bounds(values, resampled, level, questions)
+
+
+def strength_bounds(
+    values: Floats, resampled: Floats, level: float, questions: Indices
+) -> tuple[Floats, Floats]:
+    """Returns bounds of log-odds (`intervals.bootstrap_bounds`), NaN for those about few questions."""
     low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
     few = questions < intervals.fewest_questions(level)
     low[few] = high[few] = np.nan
-    return values, low, high
+    return low, high
 
 
 def _head_to_head(games: "Games", pairings: tuple[Indices, Indices, Indices]) -> "pl.DataFrame":

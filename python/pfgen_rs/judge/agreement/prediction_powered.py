@@ -5,47 +5,36 @@ Science 382 (2023); for λ A. N. Angelopoulos, J. C. Duchi, T. Zrnic, "PPI++: ef
 inference" (2023).
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
 from pfgen_rs.judge.agreement import bradley_terry, intervals
 from pfgen_rs.judge.decisions import Indices, Rule
-from pfgen_rs.lazy import Floats, np, pl
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats import checks
 
 _OUTCOMES = {"A": 1.0, "B": 0.0, "C": 0.5}
-_RATES = ("people", "judge", "together")
 _NO_SPREAD = 1e-18
 
 
-@dataclass(frozen=True, eq=False)
-class PeopleAndJudge:
+class PeopleAndJudge(NamedTuple):
     """Win rates by people alone, by the judge alone, and by both together.
 
     `models`: one row per model, the best first (by `together`): `model`; `people_games` and
     `people_questions`: what people judged; `judge_games`: what the judge decided; `people`, `judge` and
-    `together`: win rates with a tie as half a win, each with its interval `…_low`, `…_high` at `level`;
-    `weight`: λ, how much of the judge is used, 0 to 1; `worth`: how many games judged by people alone would
-    give an interval as short as that of `together`. Null where nothing is known. `notes`: remarks for the
-    reader.
+    `together`: win rates with a tie as half a win, each with its interval `…_low`, `…_high`; `weight`: λ, how
+    much of the judge is used, 0 to 1; `worth`: how many games judged by people alone would give an interval
+    as short as that of `together`. Null where nothing is known. `notes`: remarks for the reader.
     """
 
-    rule: Rule
-    models: pl.DataFrame = field(repr=False)
-    level: float
-    notes: tuple[str, ...] = ()
+    models: pl.DataFrame
+    notes: list[str]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
-        return {
-            "rule": self.rule,
-            "level": self.level,
-            "models": self.models.to_dicts(),
-            "notes": list(self.notes),
-        }
+        return {"models": self.models.to_dicts(), "notes": self.notes}
 
 
 def people_and_judge(
@@ -72,124 +61,109 @@ def people_and_judge(
     needed = ("pair", "question_id", "model_a", "model_b", rule)
     columns.needed_columns(decisions, needed, "decisions")
     columns.needed_columns(humans, ("pair", "rater", "verdict"), "human verdicts")
-    pairs, alone = bradley_terry.two_models(decisions)
-    games = _Games(_with_people(pairs, humans, rule))
-    rows = [games.rates(model, level) for model in range(len(games.models))]
+    of_two, alone = bradley_terry.two_models(decisions)
+    pairs = _with_outcomes(of_two, humans, rule)
+    models, *sides = bradley_terry.model_codes(pairs)
+    model, questions = np.concatenate(sides), columns.question_codes(pairs["question_id"])
+    games = []  # every pair is a game of a and one of b
+    for name in ("people", "judge"):
+        of_a = pairs[name].fill_null(float("nan")).to_numpy()
+        games.append(np.concatenate([of_a, 1 - of_a]))
+    rows = []
+    for code, name in enumerate(models):
+        mine = model == code
+        found = _rates(games[0][mine], games[1][mine], np.tile(questions, 2)[mine], level)
+        rows.append({"model": name, **found})
     table = pl.DataFrame(rows, infer_schema_length=None).fill_nan(None)
-    notes = _notes(games, alone, level)
-    order = ["together", "people", "judge"]
-    return PeopleAndJudge(
-        rule, table.sort(order, descending=True, nulls_last=True), level, tuple(notes)
+    table = table.sort(
+        "together", "judge", "model", descending=[True, True, False], nulls_last=True
     )
+    fewest = intervals.fewest_questions(level)
+    notes = {
+        "of a model with itself: left out": alone,
+        "judged by people and not decided by the judge: they count for people": pairs[
+            "judge"
+        ].null_count(),
+    }
+    told = [f"{counted(number, 'pair')} {what}" for what, number in notes.items() if number]
+    if few := table.filter(pl.col("people_questions") < fewest).height:
+        told.append(
+            f"{few} of {counted(len(table), 'model')} with fewer than {fewest} questions judged by people: "
+            "the judge does not count there"
+        )
+    return PeopleAndJudge(table, told)
 
 
-def _with_people(pairs: pl.DataFrame, humans: pl.DataFrame, rule: Rule) -> pl.DataFrame:
+def _with_outcomes(pairs: pl.DataFrame, humans: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     """Returns the pairs with the outcomes for a by people (mean of the raters) and by the judge."""
-    columns.column_codes(humans["verdict"])  # unknown letters are an error
-    outcome = pl.col("verdict").replace_strict(_OUTCOMES, return_dtype=pl.Float64)
-    means = humans.drop_nulls("verdict").group_by("pair").agg(people=outcome.mean())
-    columns.column_codes(pairs[rule])
-    judge = pl.col(rule).replace_strict(_OUTCOMES, return_dtype=pl.Float64)
+    for letters in (humans["verdict"], pairs[rule]):
+        columns.column_codes(letters)  # unknown ones are an error
+    people, judge = (
+        pl.col(name).replace_strict(_OUTCOMES, return_dtype=pl.Float64)
+        for name in ("verdict", rule)
+    )
+    means = humans.drop_nulls("verdict").group_by("pair").agg(people=people.mean())
     found = pairs.with_columns(judge=judge).join(means, on="pair", how="left")
     if found["people"].null_count() == len(found):
         raise InputError("people judged none of the pairs")
     return found.filter(pl.col("people").is_not_null() | pl.col("judge").is_not_null())
 
 
-class _Games:
-    """The games of each model, from its side: every pair is one of each of its two models."""
-
-    def __init__(self, pairs: pl.DataFrame) -> None:
-        self.models, first, second = bradley_terry.model_codes(pairs)
-        people, judge = (
-            pairs[name].fill_null(float("nan")).to_numpy() for name in ("people", "judge")
-        )
-        self._model = np.concatenate([first, second])
-        self._people = np.concatenate([people, 1 - people])
-        self._judge = np.concatenate([judge, 1 - judge])
-        self._questions = np.tile(columns.question_codes(pairs["question_id"]), 2)
-        self.only_people = int(np.count_nonzero(np.isnan(judge)))
-        self.of_people = np.bincount(
-            self._model[~np.isnan(self._people)], minlength=len(self.models)
-        )
-        self.few = 0
-
-    def rates(self, model: int, level: float) -> dict[str, Any]:
-        """Returns the row of a model."""
-        mine = self._model == model
-        y, f = self._people[mine], self._judge[mine]
-        _, questions = np.unique(self._questions[mine], return_inverse=True)
-        seen, decided = ~np.isnan(y), ~np.isnan(f)
-        people, by_people = _mean(y, seen, questions)
-        judge, by_judge = _mean(f, decided, questions)
-        of_seen, by_seen = _mean(f, seen & decided, questions)
-        ours, theirs = (len(np.unique(questions[each])) for each in (seen, decided))
-        # What the judge says of people's games more than of all.
-        apart, by_apart = of_seen - judge, by_seen - by_judge
-        weight = 0.0
-        if ours >= intervals.fewest_questions(level):
-            weight = _least_variance(by_people, by_apart)
-        else:
-            self.few += 1
-        together, by_both = people, by_people
-        if weight:
-            together, by_both = people - weight * apart, by_people - weight * by_apart
-        numbers = np.array([ours, theirs, ours])
-        freedom = numbers - [1, 1, 2 if weight else 1]
-        squares = np.array([each @ each for each in (by_people, by_judge, by_both)])
-        variances = squares * numbers / np.maximum(freedom, 1)
-        gain = variances[0] / variances[2] if variances[2] > _NO_SPREAD else 1.0
-        found: dict[str, Any] = {
-            "model": self.models[model],
-            "people_games": int(np.count_nonzero(seen)),
-            "people_questions": ours,
-            "judge_games": int(np.count_nonzero(decided)),
-        }
-        values = np.clip([people, judge, together], 0.0, 1.0)
-        reach = [
-            checks.two_sided_quantile(level, each)
-            for each in freedom.clip(1, checks.MOST_FREEDOM).tolist()
-        ]
-        apart_by = np.where(freedom > 0, reach * np.sqrt(variances), 0.0)
-        bounds = values - apart_by, values + apart_by
-        low, high = intervals.widened_bounds(values, bounds, variances, level, numbers)
-        for i, name in enumerate(_RATES):
-            found |= {name: values[i], f"{name}_low": low[i], f"{name}_high": high[i]}
-        known = bool(seen.any())
-        return found | {
-            "weight": weight if known else None,
-            "worth": found["people_games"] * gain if known else None,
-        }
+def _rates(y: Floats, f: Floats, questions: Indices, level: float) -> dict[str, Any]:
+    """Returns the rates of a model from its outcomes by people and by the judge, NaN where unknown."""
+    _, questions = np.unique(questions, return_inverse=True)
+    seen, decided = ~np.isnan(y), ~np.isnan(f)
+    people, judge, of_seen = (
+        _Mean.of(values, known, questions)
+        for values, known in ((y, seen), (f, decided), (f, seen & decided))
+    )
+    # What the judge says of people's games more than of all.
+    apart, moved = of_seen.value - judge.value, of_seen.moved - judge.moved
+    ours, theirs = (len(np.unique(questions[each])) for each in (seen, decided))
+    weight = 0.0
+    if ours >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
+        weight = float(np.clip(people.moved @ moved / (moved @ moved), 0.0, 1.0))
+    together = people
+    if weight:
+        together = _Mean(people.value - weight * apart, people.moved - weight * moved)
+    found = (people, judge, together)
+    numbers, freedom = (
+        np.array([ours, theirs, ours]),
+        np.array([ours, theirs, ours - (weight > 0)]) - 1,
+    )
+    variances = np.array([each.moved @ each.moved for each in found])
+    variances *= numbers / np.maximum(freedom, 1)
+    values = np.clip([each.value for each in found], 0.0, 1.0)
+    reach = [
+        checks.two_sided_quantile(level, n) for n in freedom.clip(1, checks.MOST_FREEDOM).tolist()
+    ]
+    width = np.where(freedom > 0, reach * np.sqrt(variances), 0.0)
+    low, high = intervals.widened_bounds(
+        values, (values - width, values + width), variances, level, numbers
+    )
+    gain = variances[0] / variances[2] if variances[2] > _NO_SPREAD else 1.0
+    games = int(np.count_nonzero(seen))
+    return {
+        "people_games": games,
+        "people_questions": ours,
+        "judge_games": int(np.count_nonzero(decided)),
+        **bradley_terry.with_bounds("people", values[0], low[0], high[0]),
+        **bradley_terry.with_bounds("judge", values[1], low[1], high[1]),
+        **bradley_terry.with_bounds("together", values[2], low[2], high[2]),
+        "weight": weight if games else None,
+        "worth": games * float(gain) if games else None,
+    }
 
 
-def _mean(values: Floats, known: Any, questions: Indices) -> tuple[float, Floats]:
-    """Returns the mean of the known values, and how each question moves it: the sums of these are 0."""
-    number, size = int(np.count_nonzero(known)), int(questions.max(initial=-1)) + 1
-    if not number:
-        return float("nan"), np.zeros(size)
-    mean = float(values[known].mean())
-    moved = np.bincount(questions[known], values[known] - mean, minlength=size)
-    return mean, moved / number
+class _Mean(NamedTuple):
+    """A mean, NaN of nothing, and how each question moves it: the sums of these are 0."""
 
+    value: float
+    moved: Floats
 
-def _least_variance(moved: Floats, control: Floats) -> float:
-    """Returns the λ from 0 to 1 for which Σ(moved − λ·control)² is smallest."""
-    squares = float(control @ control)
-    return min(max(float(moved @ control) / squares, 0.0), 1.0) if squares > _NO_SPREAD else 0.0
-
-
-def _notes(games: _Games, alone: int, level: float) -> list[str]:
-    notes = []
-    if alone:
-        notes.append(f"left out {counted(alone, 'pair')} of a model with itself")
-    if games.only_people:
-        notes.append(
-            f"{counted(games.only_people, 'pair')} that people judged and the judge did not decide: they "
-            "count for people alone"
-        )
-    if games.few:
-        notes.append(
-            f"{games.few} of {counted(len(games.models), 'model')} with fewer than "
-            f"{intervals.fewest_questions(level)} questions judged by people: the judge does not count there"
-        )
-    return notes
+    @classmethod
+    def of(cls, values: Floats, known: NDArray[Any], questions: Indices) -> "_Mean":
+        mean = float(values[known].mean()) if known.any() else float("nan")
+        size = int(questions.max()) + 1
+        moved = np.bincount(questions[known], values[known] - mean, minlength=size)
+        return cls(mean, moved / max(int(np.count_nonzero(known)), 1))

@@ -8,7 +8,6 @@ Economic Review 40 (1999)), whose variance is that of the sandwich clustered by 
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pfgen_rs.errors import InputError, SettingsError
@@ -19,9 +18,10 @@ from pfgen_rs.judge.decisions import NONE, Indices, Rule
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.stats import checks
 
-COVARIATES = ("length", "markdown", "order")
-"""What strengths can be controlled for."""
 _MARKDOWN = ("headings", "list items", "bold", "code blocks")
+_NAMES = {"length": ("length",), "markdown": _MARKDOWN, "order": ("order",)}
+COVARIATES = tuple(_NAMES)
+"""What strengths can be controlled for."""
 _CODE = r"(?ms)^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)|\z)"
 _PATTERNS = {
     "headings": r"(?m)^ {0,3}#{1,6}[ \t]",
@@ -32,39 +32,29 @@ _STEPS = 50
 _LONGEST_STEP = 2.0
 _CONVERGED = 1e-9
 _FAR = 20.0  # log-odds that no data tell from infinite ones
-_DEPENDENT = (
-    1e-9  # share of a covariate's spread that models and other covariates leave unexplained
-)
+_DEPENDENT = 1e-9  # part of a covariate that models and other covariates leave unexplained
 
 
-@dataclass(frozen=True, eq=False)
-class Controlled:
+class Controlled(NamedTuple):
     """Strengths of models apart from covariates, and what the covariates do.
 
     `models`: one row per model, the best first: `model`, `strength` (log-odds with mean 0) with its interval
     `strength_low`, `strength_high`, `rank`, `best_rank`, `worst_rank`, as in `Ranking`. `coefficients`: one
-    row per covariate: `covariate`, `coefficient` (log-odds of winning per unit) with `low` and `high`, and
-    `unit`: for text, the spread (root mean square) of (a − b)/(a + b) over the pairs; for `order`, 1: an
+    row per covariate: `covariate`, `coefficient` (log-odds of winning per unit), its interval, and
+    `unit`: for text, the spread (root mean square) of (a − b)/(a + b) over the judgments; for `order`, 1: an
     answer that is shown first has +1, one that is shown second −1. `judgments`: those that count, which are
-    half a game each if order is among the covariates; `left_out`: pairs without any. `notes`: remarks.
+    half a game each if order is among the covariates. `notes`: remarks for the reader.
     """
 
-    covariates: tuple[str, ...]
-    models: pl.DataFrame = field(repr=False)
-    coefficients: pl.DataFrame = field(repr=False)
+    models: pl.DataFrame
+    coefficients: pl.DataFrame
     judgments: int
-    left_out: int
-    level: float
-    resamples: int
-    seed: int
-    notes: tuple[str, ...] = ()
+    notes: list[str]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
         tables = {name: getattr(self, name).to_dicts() for name in ("models", "coefficients")}
-        counts = ("judgments", "left_out", "level", "resamples", "seed")
-        single = {name: getattr(self, name) for name in counts}
-        return {"covariates": list(self.covariates), **tables, **single, "notes": list(self.notes)}
+        return {**tables, "judgments": self.judgments, "notes": self.notes}
 
 
 def pair_styles(pairs: Iterable[Pair]) -> pl.DataFrame:
@@ -75,27 +65,15 @@ def pair_styles(pairs: Iterable[Pair]) -> pl.DataFrame:
     """
     rows = [(pair.id, *pair.answers) for pair in pairs]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("pair", "a", "b"), pl.String), orient="row")
-    counts = {side: _style_counts(frame[side]) for side in ("a", "b")}
-    names = ("length", *_MARKDOWN)
-    differences = [
-        ((one - other) / (one + other).clip(lower_bound=1)).alias(name)
-        for name, one, other in ((n, counts["a"][n], counts["b"][n]) for n in names)
-    ]
-    return frame.select("pair").with_columns(differences)
-
-
-def _style_counts(texts: pl.Series) -> pl.DataFrame:
-    prose = texts.str.replace_all(_CODE, "\n")
-    return pl.DataFrame(
-        {
-            "length": texts.str.len_chars().cast(pl.Int64),
-            "code blocks": texts.str.count_matches(_CODE).cast(pl.Int64),
-            **{
-                name: prose.str.count_matches(pattern).cast(pl.Int64)
-                for name, pattern in _PATTERNS.items()
-            },
-        }
-    )
+    counts = []
+    for texts in (pl.col("a"), pl.col("b")):
+        prose = texts.str.replace_all(_CODE, "\n")
+        found = {name: prose.str.count_matches(pattern) for name, pattern in _PATTERNS.items()}
+        found |= {"length": texts.str.len_chars(), "code blocks": texts.str.count_matches(_CODE)}
+        counts.append(frame.select(each.cast(pl.Float64).alias(n) for n, each in found.items()))
+    a, b = counts
+    differences = [(a[name] - b[name]) / (a[name] + b[name]) for name in a.columns]
+    return frame.select("pair").with_columns(differences).fill_nan(0.0)
 
 
 def rank_controlled(
@@ -113,8 +91,8 @@ def rank_controlled(
     The log-odds that a wins are s_a − s_b + Σ β_k x_k; a tie is half a win each way. `decisions`: one row per
     pair, with `pair`, `question_id`, `model_a`, `model_b`, and the letter of the rule; with `order`, instead
     of that, those of both orders, `v1` and `v2`, which are half a game each. `pairs`: those pairs, for their
-    answers. `covariates`: of `COVARIATES`. Strengths of models with few questions have no interval, as in
-    `rank`. 100,000 pairs of 20 models take a few seconds.
+    answers. `covariates`: of `COVARIATES`. Models with few questions have no interval, as in `rank`. 100,000
+    pairs of 20 models take a few seconds.
 
     Covariates without a coefficient are left out with a note: all answers are alike, the models determine
     them, or they determine who wins. Raises `InputError` for frames that lack columns, if no pair is decided,
@@ -124,116 +102,59 @@ def rank_controlled(
     checks.check_level(level)
     checks.check_resampling(resamples, seed)
     columns.check_rule(rule)
-    chosen = tuple(name for name in COVARIATES if name in covariates)
     unknown = next((name for name in covariates if name not in COVARIATES), None)
-    if unknown is not None or not chosen:
+    if unknown is not None or not covariates:
         what = "no covariates" if unknown is None else f"unknown covariate {unknown!r:.60}"
         raise SettingsError(f"{what}: expected one or more of {', '.join(COVARIATES)}")
-    games = _games(decisions, pair_styles(pairs), chosen, rule)
-    _check_models(games)
-    fit = _fit_unique(games)
-    return _controlled(games, fit, chosen, level, resamples, seed)
-
-
-class _Played(NamedTuple):
-    """Judgments: a's outcome, models, question, weight, and covariates, shape (judgments, covariates)."""
-
-    models: tuple[str, ...]
-    first: Indices
-    second: Indices
-    questions: Indices
-    outcome: Floats
-    weight: Floats
-    names: tuple[str, ...]
-    units: Floats
-    x: Floats
-    left_out: int
-    notes: list[str]
-
-
-def _games(
-    decisions: pl.DataFrame, styles: pl.DataFrame, chosen: Sequence[str], rule: Rule
-) -> _Played:
-    letters = ("v1", "v2") if "order" in chosen else (rule,)
+    names = [name for group in COVARIATES if group in covariates for name in _NAMES[group]]
+    letters = ("v1", "v2") if "order" in names else (rule,)
     needed = ("pair", "question_id", "model_a", "model_b", *letters)
     columns.needed_columns(decisions, needed, "decisions")
     of_two, alone = bradley_terry.two_models(decisions)
-    joined = of_two.join(styles, on="pair", how="left", maintain_order="left")
-    if joined["length"].null_count():
-        lacking = joined.filter(pl.col("length").is_null())["pair"][0]
-        raise InputError(f"pair {lacking!r:.80} has decisions but no texts")
-    parts = [
-        joined.with_columns(letter=pl.col(name), order=pl.lit(order, pl.Float64))
+    notes = [f"left out {counted(alone, 'pair')} of a model with itself"] if alone else []
+    rows = of_two.join(pair_styles(pairs), on="pair", maintain_order="left")
+    rows = pl.concat(
+        rows.with_columns(letter=pl.col(name), order=pl.lit(order))
         for name, order in zip(letters, (1.0, -1.0), strict=False)
-    ]
-    rows = pl.concat(parts)
+    )
     codes = columns.column_codes(rows["letter"])
     played = rows.filter(pl.Series(codes != NONE, dtype=pl.Boolean))
     if played.is_empty():
         raise InputError("no pair has a decision: nothing to rank")
     models, first, second = bradley_terry.model_codes(played)
-    texts = {"length": ("length",), "markdown": _MARKDOWN, "order": ("order",)}
-    names = tuple(name for group in chosen for name in texts[group])
-    x = played.select(names).to_numpy().astype(np.float64)
-    units = np.where([name == "order" for name in names], 1.0, np.sqrt((x**2).mean(axis=0)))
-    notes = [f"left out {counted(alone, 'pair')} of a model with itself"] if alone else []
-    return _Played(
-        models=models,
-        first=first,
-        second=second,
-        questions=columns.question_codes(played["question_id"]),
-        outcome=np.array([1.0, 0.0, 0.5])[codes[codes != NONE]],
-        weight=np.full(len(played), 1 / len(letters)),
-        names=names,
-        units=units,
-        x=x / np.where(units > 0, units, 1.0),
-        left_out=len(of_two) - played["pair"].n_unique(),
-        notes=notes,
+    outcome = np.array([1.0, 0.0, 0.5])[codes[codes != NONE]]
+    games = _Games(
+        len(models),
+        first,
+        second,
+        columns.question_codes(played["question_id"]),
+        outcome,
+        1 / len(letters),
+        played.select(names).to_numpy(),
     )
-
-
-def _check_models(games: _Played) -> None:
-    """Raise `InputError` for models that are not connected by wins or ties."""
-    wins = np.zeros((len(games.models),) * 2)
-    np.add.at(wins, (games.first, games.second), games.weight * games.outcome)
-    np.add.at(wins, (games.second, games.first), games.weight * (1 - games.outcome))
-    bradley_terry.check_linked(wins, games.models)
-
-
-def _fit_unique(games: _Played) -> "_Fit":
-    """Fit with the covariates that have a coefficient; the others are noted.
-
-    Raises `InputError` if none is left.
-    """
-    kept = list(range(len(games.names)))
-    while kept:
-        x = games.x[:, kept]
-        place = _undetermined(games, x)
-        why = "the models, or the other covariates, say as much"
-        if place is None:
-            fit = _fit(games, tuple(games.names[i] for i in kept), x)
-            if fit.converged:
-                return fit
-            place = int(np.abs(fit.values[len(games.models) :]).argmax())
-            why = "who has more (nearly) always wins, or always loses"
-        name = games.names[kept.pop(place)]
-        games.notes.append(
-            f"{name}: left out, since "
-            + (why if games.units[games.names.index(name)] else "no two answers differ in it")
-        )
-    raise InputError(f"no covariate has a coefficient: {'; '.join(games.notes)}")
-
-
-def _undetermined(games: _Played, x: Floats) -> int | None:
-    """Returns the first covariate that models and the covariates before it determine."""
-    size = len(games.models)
-    information = _information(games, x, games.weight)
-    for last in range(size, len(information)):
-        own, column = information[last, last], information[:last, last]
-        explained = np.linalg.lstsq(information[:last, :last], column, rcond=None)[0]
-        if own - column @ explained <= _DEPENDENT * own:
-            return last - size
-    return None
+    games.check_linked(models)
+    units = np.sqrt((games.x**2).mean(axis=0))
+    chosen, fit = _fit_unique(
+        games._replace(x=games.x / np.where(units > 0, units, 1.0)), names, notes
+    )
+    drawn = fit.values + intervals.resampled_values(fit.influence, resamples, seed)
+    size, of_models = len(models), games.questions_of_models()
+    every = np.append(of_models, np.full(len(chosen), int(games.questions.max()) + 1))
+    low, high = bradley_terry.strength_bounds(fit.values, drawn, level, every)
+    if few := np.count_nonzero(np.isnan(low[:size])):
+        notes.append(f"{few} of {counted(size, 'model')} have too few questions for an interval")
+    bounded = bradley_terry.with_bounds
+    strengths = bounded("strength", fit.values[:size], low[:size], high[:size])
+    ranks = bradley_terry.rank_columns(fit.values[:size], drawn[:, :size], level, of_models)
+    coefficients = bounded("coefficient", fit.values[size:], low[size:], high[size:])
+    spread = [float(units[names.index(name)]) for name in chosen]
+    table = pl.DataFrame({"model": models, **strengths, **ranks})
+    return Controlled(
+        table.fill_nan(None).sort("rank"),
+        pl.DataFrame({"covariate": chosen, **coefficients, "unit": spread}).fill_nan(None),
+        len(played),
+        notes,
+    )
 
 
 class _Fit(NamedTuple):
@@ -242,100 +163,98 @@ class _Fit(NamedTuple):
     `converged`: whether they are finite.
     """
 
-    names: tuple[str, ...]
     values: Floats
     influence: Floats
     converged: bool
 
 
-def _fit(games: _Played, names: tuple[str, ...], x: Floats) -> _Fit:
-    """Fit by Newton's method."""
-    size = len(games.models)
-    values = np.zeros(size + x.shape[1])
-    for _ in range(_STEPS):
-        odds = values[games.first] - values[games.second] + x @ values[size:]
-        won = 1 / (1 + np.exp(-odds))
-        error = games.weight * (games.outcome - won)
-        hessian = _information(games, x, games.weight * won * (1 - won))
-        hessian[:size, :size] += 1.0  # strengths are known up to a constant
-        step = np.linalg.solve(hessian, _sums(games, x, error))
-        largest = float(np.abs(step).max())
-        values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))
-        if largest < _CONVERGED or np.abs(values).max() > _FAR:
-            break
-    scores = np.zeros((int(games.questions.max()) + 1, len(values)))
-    np.add.at(scores, (games.questions, games.first), error)
-    np.add.at(scores, (games.questions, games.second), -error)
-    for i in range(x.shape[1]):
-        scores[:, size + i] = np.bincount(games.questions, error * x[:, i], len(scores))
-    influence: Floats = np.asarray(np.linalg.solve(hessian, scores.T).T, dtype=np.float64)
-    return _Fit(names, values, influence, converged=largest < _CONVERGED)
+class _Games(NamedTuple):
+    """Games: a's and b's models, questions, a's outcome (1, ½, 0), weight of each, and covariates."""
+
+    models: int
+    first: Indices
+    second: Indices
+    questions: Indices
+    outcome: Floats
+    weight: float
+    x: Floats
+
+    def check_linked(self, names: Sequence[str]) -> None:
+        wins = np.zeros((self.models, self.models))
+        np.add.at(wins, (self.first, self.second), self.outcome)
+        np.add.at(wins, (self.second, self.first), 1 - self.outcome)
+        bradley_terry.check_linked(wins, names)
+
+    def questions_of_models(self) -> Indices:
+        met = [self.questions * self.models + each for each in (self.first, self.second)]
+        return np.bincount(np.unique(np.concatenate(met)) % self.models, minlength=self.models)
+
+    def sums(self, each: Floats) -> Floats:
+        """Returns Σ each · z, where z has 1 for a, −1 for b, and the covariates."""
+        won, lost = (np.bincount(side, each, self.models) for side in (self.first, self.second))
+        return np.concatenate([won - lost, self.x.T @ each])
+
+    def information(self, weights: Floats) -> Floats:
+        """Returns Σ weight · z zᵀ."""
+        size = self.models
+        pairings = np.bincount(self.first * size + self.second, weights, size * size)
+        met = pairings.reshape(size, size) + pairings.reshape(size, size).T
+        found = np.zeros((size + self.x.shape[1],) * 2)
+        found[:size, :size] = np.diag(met.sum(axis=0)) - met
+        for place, column in enumerate(self.x.T, size):
+            found[:, place] = found[place] = self.sums(weights * column)
+        return found
+
+    def undetermined(self) -> int | None:
+        """Returns the first covariate that models and the covariates before it determine."""
+        information = self.information(np.ones(len(self.x)))
+        for last in range(self.models, len(information)):
+            own, column = information[last, last], information[:last, last]
+            explained = np.linalg.lstsq(information[:last, :last], column, rcond=None)[0]
+            if own - column @ explained <= _DEPENDENT * own:
+                return last - self.models
+        return None
+
+    def fit(self) -> _Fit:
+        """Fit by Newton's method."""
+        values = np.zeros(self.models + self.x.shape[1])
+        for _ in range(_STEPS):
+            odds = values[self.first] - values[self.second] + self.x @ values[self.models :]
+            won = 1 / (1 + np.exp(-odds))
+            error = self.weight * (self.outcome - won)
+            hessian = self.information(self.weight * won * (1 - won))
+            hessian[: self.models, : self.models] += 1.0  # strengths are known up to a constant
+            step = np.linalg.solve(hessian, self.sums(error))
+            largest = float(np.abs(step).max())
+            values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))
+            if largest < _CONVERGED or np.abs(values).max() > _FAR:
+                break
+        scores = np.zeros((int(self.questions.max()) + 1, len(values)))
+        np.add.at(scores, (self.questions, self.first), error)
+        np.add.at(scores, (self.questions, self.second), -error)
+        for place, column in enumerate(self.x.T, self.models):
+            scores[:, place] = np.bincount(self.questions, error * column, len(scores))
+        influence = np.asarray(np.linalg.solve(hessian, scores.T).T, dtype=np.float64)
+        return _Fit(values, influence, largest < _CONVERGED)
 
 
-def _sums(games: _Played, x: Floats, each: Floats) -> Floats:
-    size = len(games.models)
-    of_models = np.bincount(games.first, each, size) - np.bincount(games.second, each, size)
-    return np.concatenate([of_models, x.T @ each])
+def _fit_unique(games: _Games, names: Sequence[str], notes: list[str]) -> tuple[list[str], _Fit]:
+    """Fit with those covariates that have a coefficient, and note the others.
 
-
-def _information(games: _Played, x: Floats, weight: Floats) -> Floats:
-    """Returns Σ w z zᵀ, where z has 1 for a, −1 for b, and the covariates."""
-    size = len(games.models)
-    found = np.zeros((size + x.shape[1],) * 2)
-    met = np.bincount(games.first * size + games.second, weight, size * size).reshape(size, size)
-    met = met + met.T
-    found[:size, :size] = np.diag(met.sum(axis=0)) - met
-    for i, column in enumerate(x.T):
-        found[:, size + i] = found[size + i, :] = _sums(games, x, weight * column)
-    return found
-
-
-def _controlled(
-    games: _Played, fit: _Fit, chosen: tuple[str, ...], level: float, resamples: int, seed: int
-) -> Controlled:
-    size = len(games.models)
-    drawn = fit.values + intervals.resampled_values(fit.influence, resamples, seed)
-    met = [games.questions * size + each for each in (games.first, games.second)]
-    questions = np.bincount(np.unique(np.concatenate(met)) % size, minlength=size)
-    every = np.concatenate([questions, np.full(len(fit.names), int(games.questions.max()) + 1)])
-    low, high = intervals.bootstrap_bounds(fit.values, drawn, level, every)
-    few = every < intervals.fewest_questions(level)
-    low[few] = high[few] = np.nan
-    strengths = fit.values[:size]
-    ranges = bradley_terry.rank_ranges_of_resamples(strengths, drawn[:, :size], level, questions)
-    best, worst = zip(*ranges, strict=True)
-    models = pl.DataFrame(
-        {
-            "model": games.models,
-            "strength": strengths,
-            "strength_low": low[:size],
-            "strength_high": high[:size],
-            "rank": (-strengths).argsort(kind="stable").argsort(kind="stable") + 1,
-            "best_rank": list(best),
-            "worst_rank": list(worst),
-        }
-    )
-    coefficients = pl.DataFrame(
-        {
-            "covariate": fit.names,
-            "coefficient": fit.values[size:],
-            "low": low[size:],
-            "high": high[size:],
-            "unit": [float(games.units[games.names.index(name)]) for name in fit.names],
-        }
-    )
-    if few.any():
-        games.notes.append(
-            f"{np.count_nonzero(few[:size])} of {counted(size, 'model')} have too few pairs for an interval"
-        )
-    return Controlled(
-        covariates=chosen,
-        models=models.fill_nan(None).sort("rank"),
-        coefficients=coefficients.fill_nan(None),
-        judgments=len(games.outcome),
-        left_out=games.left_out,
-        level=level,
-        resamples=resamples,
-        seed=seed,
-        notes=tuple(games.notes),
-    )
+    Raises `InputError` if none has one.
+    """
+    kept = list(range(len(names)))
+    while kept:
+        part = games._replace(x=games.x[:, kept])
+        place, why = part.undetermined(), "the models or other covariates say as much"
+        if place is None:
+            fit = part.fit()
+            if fit.converged:
+                return [names[i] for i in kept], fit
+            place = int(np.abs(fit.values[games.models :]).argmax())
+            why = "the answer with more (nearly) always wins, or always loses"
+        dropped = kept.pop(place)
+        if not games.x[:, dropped].any():
+            why = "no two answers differ in it"
+        notes.append(f"{names[dropped]}: left out, since {why}")
+    raise InputError(f"no covariate has a coefficient: {'; '.join(notes)}")

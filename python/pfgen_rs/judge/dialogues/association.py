@@ -156,9 +156,8 @@ def model_means(ratings: Ratings, categories: Mapping[str, str] | None = None) -
         for column in (MEAN, f"turn {row['turn']}", *([category, OVERALL] if category else [])):
             mine.setdefault(column, []).append(row["score"])
     turns = sorted({int(turn) for turn in ratings.frame["turn"].unique()})
-    categories = list(dict.fromkeys(known.values()))
-    shown = [*categories, OVERALL] if categories else []
-    columns = [MEAN, *(f"turn {turn}" for turn in turns), *shown]
+    kinds = list(dict.fromkeys(known.values()))
+    columns = [MEAN, *(f"turn {turn}" for turn in turns), *kinds, *([OVERALL] if kinds else [])]
     judges = list(dict.fromkeys(judge for judge, _ in scores))
     order = sorted(
         scores,
@@ -167,7 +166,7 @@ def model_means(ratings: Ratings, categories: Mapping[str, str] | None = None) -
     rows = []
     for judge, model in order:
         mine = scores[judge, model]
-        means = [mean_rating(mine.get(each, ())) for each in categories]
+        means = [mean_rating(mine.get(each, ())) for each in kinds]
         for column in columns:
             given = mine.get(column, [])
             invalid = given.count(None)

@@ -291,7 +291,7 @@ def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
             for record in by_model.get(model, []):
                 if _is_present(record, places) and record["item"] in members:
                     ratings.setdefault(record["item"], []).append(record["rating"])
-            means = []
+            means: list[float | None] = []
             for category in [*dict.fromkeys(members.values()), OVERALL, MEAN]:
                 chosen = [d for d, c in members.items() if category in (c, MEAN, OVERALL)]
                 rated = [mean_rating(ratings[each]) for each in chosen if each in ratings]
