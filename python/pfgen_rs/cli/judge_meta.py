@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from pfgen_rs.cli import judge_options, options, process, terminal
 from pfgen_rs.cli.judge_options import NONE, number, range_text, rows_table
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.judge import MetaEvaluation
@@ -68,18 +69,25 @@ def _show(found: MetaEvaluation) -> None:
     process.remark(
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
-    judges = found.judges["judge"].to_list()
-    wide = [
-        _figures_table(found, judges, intervals=True),
-        _figures_table(found, judges, intervals=False),
-    ]
-    terminal.show(
-        terminal.first_that_fits(*wide[: 2 * (len(judges) <= _FEW)], _judges_table(found))
-    )
+    terminal.show(*_tables_of_figures(found))
     if len(found.figures["task"].unique()) > 1:
         figure = "accuracy" if found.of("accuracy") else "agreement"
         terminal.show(_tasks_table(found, figure))
     judge_options.warn_all(found.notes)
+
+
+def _tables_of_figures(found: MetaEvaluation) -> list[Any]:
+    """Returns a table with a column a judge, or several if it is too wide; of many judges, a row a judge."""
+    judges = found.judges["judge"].to_list()
+    for size in range(len(judges), 0, -1):
+        parts = [judges[at : at + size] for at in range(0, len(judges), size)]
+        for intervals in (True, False):
+            tables = [_figures_table(found, part, intervals=intervals) for part in parts]
+            if all(terminal.fits(table, terminal.width()) for table in tables):
+                return tables
+        if len(judges) > _FEW:
+            return [_judges_table(found)]
+    return tables
 
 
 def _cells(row: Mapping[str, Any] | None, *, intervals: bool) -> list[str]:
@@ -93,8 +101,13 @@ def _cells(row: Mapping[str, Any] | None, *, intervals: bool) -> list[str]:
 def _figures_table(found: MetaEvaluation, judges: Sequence[str], *, intervals: bool) -> Any:
     from pfgen_rs.judge.agreement.meta import FIGURES
 
-    rows: list[list[str]] = [
-        [name, *(cell for each in found.judges[key] for cell in [f"{each:,}", *[""] * intervals])]
+    about = found.judges.filter(pl.col("judge").is_in(judges))
+
+    def row_of(name: str, values: Iterable[str]) -> list[str]:
+        return [name, *(cell for value in values for cell in [value, *[""] * intervals])]
+
+    rows = [
+        row_of(name, (f"{each:,}" for each in about[key]))
         for name, key in (
             ("pairs", "pairs"),
             ("questions", "questions"),
@@ -111,9 +124,8 @@ def _figures_table(found: MetaEvaluation, judges: Sequence[str], *, intervals: b
         ("completion tokens a judgment", "completion_tokens", 0),
         (f"cost of 1,000 judgments {found.currency}".rstrip(), "cost", 2),
     ):
-        if key in found.judges.columns and found.judges[key].null_count() < len(judges):
-            values = (number(value, digits) for value in found.judges[key])
-            rows.append([name, *(cell for each in values for cell in [each, *[""] * intervals])])
+        if about[key].null_count() < len(judges):
+            rows.append(row_of(name, (number(value, digits) for value in about[key])))
     names = ["%"]
     for place, judge in enumerate(judges):
         names += [judge, *["interval" + " " * place] * intervals]
@@ -123,12 +135,12 @@ def _figures_table(found: MetaEvaluation, judges: Sequence[str], *, intervals: b
 def _judges_table(found: MetaEvaluation) -> Any:
     """Returns a row a judge, with a few figures."""
     known = [figure for figure in _BRIEF if found.of(figure)]
-    names = ["judge", "pairs", _BRIEF[known[0]], "interval", *(_BRIEF[each] for each in known[1:])]
+    names = ["judge", _BRIEF[known[0]], "interval", *(_BRIEF[each] for each in known[1:])]
     rows = []
-    for judge, pairs in found.judges.select("judge", "pairs").iter_rows():
+    for judge in found.judges["judge"]:
         figures = [found.of(figure).get(judge) for figure in known]
         cells = [_cells(row, intervals=place == 0) for place, row in enumerate(figures)]
-        rows.append([judge, f"{pairs:,}", *(cell for each in cells for cell in each)])
+        rows.append([judge, *(cell for each in cells for cell in each)])
     return terminal.new_table(*names, numbers=names[1:], names=names[:1], title="%", rows=rows)
 
 

@@ -162,7 +162,9 @@ def meta(
         known = sum(bool(gold.get(pair)) for pair in judged["pair"])
         missing = len(table) - len(judged)
         about.append((name, len(judged), judged["question_id"].n_unique(), known, missing))
-        if known < len(judged):
+        if not known:
+            notes.append(f"{name}: no pair has gold letters, so accuracies are unknown")
+        elif known < len(judged):
             lacking = f"{len(judged) - known:,} of {counted(len(judged), 'pair')}"
             notes.append(
                 f"{name}: {lacking} have no gold letters: they do not count for accuracies"
@@ -226,7 +228,7 @@ def _table(
         )
     scale = np.array([_POINTS if name.startswith("own") else 1 for name in names])
     n = (observed["below"] / scale).astype(np.int64)
-    columns = [n, values * n, values, low, high]
+    columns = [n, observed["above"] / scale - shift * n, values, low, high]
     rows = [
         (task, name, *(column[t, f].item() for column in columns))
         for t, task in enumerate(tasks)
