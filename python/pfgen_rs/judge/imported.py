@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pfgen_rs.errors import InputError, Item, OutputError, unreadable
 from pfgen_rs.io import atomic, csv, json_lines, tables
@@ -16,6 +16,7 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.judge import Pair, pairs, requests, verdict_folder, verdicts
 
 Judgment = dict[str, Any]
+T = TypeVar("T")
 HUMANS = "humans.jsonl"
 """Verdicts of people, in a verdict folder that was imported."""
 _REFERENCES = "reference_answer"
@@ -71,28 +72,34 @@ def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
     """
     for path in paths:
         if {".tsv", ".parquet"} & {*path.suffixes}:
-            yield from _rows(path)
-            continue
-        for line in json_lines.lines(path):
-            yield Place(path, line.number, line.item), line.record
-
-
-def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
-    try:
-        source = Source(path)
-        if ".tsv" in path.suffixes:
-            rows = csv.csv_rows(source)
+            yield from (
+                (Place(path, number, "row"), row) for number, row in enumerate(_rows(path), 1)
+            )
         else:
-            frames = tables.table_rows(source, _ROWS)
-            rows = (row for frame in frames for row in frame.iter_rows(named=True))
-        for number, row in enumerate(rows, 1):
-            yield Place(path, number, "row"), row
-    except InputError as error:  # of this file, or of a record's reader, which has a place
-        if error.path is not None:
-            raise
+            for line in json_lines.lines(path):
+                yield Place(path, line.number, line.item), line.record
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        if ".tsv" in path.suffixes:
+            yield from csv.csv_rows(Source(path))
+        else:
+            for frame in tables.table_rows(Source(path), _ROWS):
+                yield from frame.iter_rows(named=True)
+    except InputError as error:
         raise InputError(error.problem, path=path, line=error.line, item=error.item) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
+
+
+def choice(record: Mapping[str, Any], key: str, choices: Mapping[Any, T]) -> T:
+    """Returns what a text, number or null of a record stands for. Raises `InputError` for another value."""
+    value = record.get(key)
+    if type(value) in (str, int, type(None)) and value in choices:
+        return choices[value]
+    known = ", ".join("null" if each is None else str(each) for each in choices)
+    raise InputError(f"invalid {key!r} {value!r:.40}: expected one of {known}")
 
 
 def question_id(record: Mapping[str, Any]) -> str:
@@ -298,10 +305,11 @@ def import_to(out: str | os.PathLike[str], imported: Imported) -> list[Path]:
         if taken := next((each for each in (path, people) if each.exists()), None):
             raise OutputError(f"{taken}: already exists: choose another file")
         pairs.write_pairs(path, imported.pairs.values())
-    rows = [{"id": p, "rater": r, "verdict": v} for (p, r), v in imported.humans.items()]
-    if rows:
-        json_lines.write_objects(people, rows)
-    return [path, people] if rows else [path]
+    if not imported.humans:
+        return [path]
+    rows = ({"id": p, "rater": r, "verdict": v} for (p, r), v in imported.humans.items())
+    json_lines.write_objects(people, rows)
+    return [path, people]
 
 
 def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:

@@ -11,9 +11,9 @@ from pfgen_rs.io import json_lines, lines
 from pfgen_rs.judge import Pair, imported, verdicts
 from pfgen_rs.judge.formats import judge_format
 
-_SHOWN: Mapping[int, Mapping[str, verdicts.Letter]] = {
-    1: {"model_1": "A", "model_2": "B", "tie": "C"},
-    2: {"model_1": "B", "model_2": "A", "tie": "C"},
+_SHOWN: Mapping[int, Mapping[str, verdicts.Letter | None]] = {
+    1: {"model_1": "A", "model_2": "B", "tie": "C", "error": None},
+    2: {"model_1": "B", "model_2": "A", "tie": "C", "error": None},
 }
 """Winners are models; letters speak of what was shown first, which is model_2 in the second game."""
 _FAILED = "error"
@@ -55,9 +55,7 @@ def read_fastchat(paths: Sequence[Path]) -> imported.Imported:
                 )
             question = json_lines.id_field(record, "question_id")
             models = (lines.text_field(record, "model_1"), lines.text_field(record, "model_2"))
-            turn = record.get("turn", 1)
-            if type(turn) is not int or turn not in (1, 2):
-                raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
+            turn = imported.choice({"turn": 1, **record}, "turn", {1: 1, 2: 2})
             pair = texts.pair(question, models, turn)
             if has_texts := {"question", "answer_1", "answer_2"} <= record.keys():
                 asked, one, other = (
@@ -83,11 +81,7 @@ def _add_games(found: imported.Imported, pair: Pair, record: Mapping[str, Any]) 
         winner, text = record.get(f"g{order}_winner"), record.get(f"g{order}_judgment")
         if winner == _FAILED and text is None:
             continue
-        shown = _SHOWN[order].get(winner) if isinstance(winner, str) else None
-        if shown is None and winner != _FAILED:
-            raise InputError(
-                f"invalid 'g{order}_winner' {winner!r:.40}: expected model_1, model_2, tie or error"
-            )
+        shown = imported.choice(record, f"g{order}_winner", _SHOWN[order])
         found.add_judgment(
             pair,
             order,

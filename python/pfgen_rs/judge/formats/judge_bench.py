@@ -9,7 +9,9 @@ from pfgen_rs.io import json_lines, lines
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.formats.arena_hard import LEVELS
-from pfgen_rs.judge.imported import Imported, records
+from pfgen_rs.judge.imported import Imported, choice, records
+
+_GAME = {"judgment": {"judge_model": "m", "response": "[[A]]"}, "decision": "A>B"}
 
 
 @judge_format(
@@ -27,10 +29,7 @@ from pfgen_rs.judge.imported import Imported, records
         "response_B": "乙",
         "label": "A>B",
         "judge_name": "vanilla",
-        "judgments": [
-            {"judgment": {"judge_model": "m", "response": "[[A]]"}, "decision": "A>B"},
-            {"judgment": {"judge_model": "m", "response": "[[B]]"}, "decision": "B>A"},
-        ],
+        "judgments": [_GAME, _GAME],
     },
     recognises=lambda record: {"response_A", "response_B", "label"} <= record.keys(),
 )
@@ -42,21 +41,16 @@ def read_judge_bench(paths: Sequence[Path]) -> Imported:
     found = Imported("judgebench")
     for place, record in records(paths):
         with place:
-            source, model = (lines.text_field(record, key) for key in ("source", "response_model"))
-            label = record.get("label")
-            if not isinstance(label, str) or label not in LEVELS:
-                raise InputError(f"invalid 'label' {label!r:.40}: expected A>B, B>A or A=B")
+            keys = ("source", "response_model", "response_A", "response_B")
+            source, model, one, other = (lines.text_field(record, key) for key in keys)
             pair = Pair(
                 id=json_lines.id_field(record, "pair_id"),
                 question=lines.text_field(record, "question"),
                 models=(f"{model} (A)", f"{model} (B)"),
-                answers=(
-                    lines.text_field(record, "response_A"),
-                    lines.text_field(record, "response_B"),
-                ),
+                answers=(one, other),
                 question_id=f"{source}/{json_lines.id_field(record, 'original_id')}",
                 task=source,
-                gold=(LEVELS[label],),
+                gold=(choice(record, "label", LEVELS),),
             )
             found.add_pair(pair)
             if not {"judge_name", "judgments"}.isdisjoint(record):
@@ -68,16 +62,11 @@ def _add_judgments(found: Imported, pair: Pair, record: Mapping[str, Any]) -> No
     name, games = lines.text_field(record, "judge_name"), record.get("judgments")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise InputError("'judgments' must be a list of one or two objects")
-    said = [game.get("judgment") if isinstance(game, dict) else None for game in games]
-    models = [
-        each["judge_model"] for each in said if isinstance(each, dict) and "judge_model" in each
-    ]
-    if not models or not all(isinstance(model, str) and model == models[0] for model in models):
+    games = [game if isinstance(game, dict) else {} for game in games]
+    said = [each if isinstance(each := game.get("judgment"), dict) else {} for game in games]
+    judges = [each["judge_model"] for each in said if "judge_model" in each]
+    if not judges or not isinstance(judges[0], str) or judges.count(judges[0]) < len(judges):
         raise InputError("'judgments' must name one 'judge_model'")
     for order, (game, each) in enumerate(zip(games, said, strict=True), 1):
-        decision = game.get("decision") if isinstance(game, dict) else game
-        if decision is not None and (not isinstance(decision, str) or decision not in LEVELS):
-            raise InputError(f"invalid 'decision' {decision!r:.40}: expected A>B, B>A, A=B or null")
-        shown = None if decision is None else LEVELS[decision]
-        output = each.get("response") if isinstance(each, dict) else None
-        found.add_judgment(pair, order, f"{models[0]}/{name}", shown, output=output)
+        shown, output = choice(game, "decision", {**LEVELS, None: None}), each.get("response")
+        found.add_judgment(pair, order, f"{judges[0]}/{name}", shown, output=output)

@@ -8,12 +8,12 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, records
+from pfgen_rs.judge.imported import Imported, choice, records
 from pfgen_rs.judge.verdicts import SWAPPED, Letter
 
-_WINNERS: Mapping[object, Letter | None] = {"1": "A", "2": "B", "tie": "C", None: None}
-_LABELS: Mapping[object, Letter] = {1: "A", 2: "B"}
-_ORDERS = {1: "swap = False", 2: "swap = True"}
+_ORDERS = ("swap = False", "swap = True")
+_WINNERS: Mapping[str | None, Letter | None] = {"1": "A", "2": "B", "tie": "C", None: None}
+_GAME = {"completion": ["Output (a)", "stop"], "winner": "1"}
 _EVALUATORS = "evaluators"
 
 
@@ -27,12 +27,7 @@ _EVALUATORS = "evaluators"
         "output_1": "甲",
         "output_2": "乙",
         "label": 1,
-        "results": [
-            {
-                "swap = False": {"completion": ["Output (a)", "stop"], "winner": "1"},
-                "swap = True": {"completion": ["Output (b)", "stop"], "winner": "1"},
-            }
-        ],
+        "results": [dict.fromkeys(_ORDERS, _GAME)],
     },
     recognises=lambda record: {"input", "output_1", "output_2", "label"} <= record.keys(),
 )
@@ -46,49 +41,37 @@ def read_llmbar(paths: Sequence[Path]) -> Imported:
     for place, record in records([path for path in paths if path.name != "statistics.json"]):
         with place:
             category, judge = _names(place.path)
-            label = record.get("label")
-            if type(label) is not int or label not in _LABELS:
-                raise InputError(f"invalid 'label' {label!r:.40}: expected 1 or 2")
             pair = Pair(
                 id=f"{category}/{place.number}",
                 question=text_field(record, "input"),
                 models=("output_1", "output_2"),
                 answers=(text_field(record, "output_1"), text_field(record, "output_2")),
                 task=category,
-                gold=(_LABELS[label],),
+                gold=(choice(record, "label", {1: "A", 2: "B"}),),
             )
             found.add_pair(pair)
-            if "results" in record or _EVALUATORS in place.path.parts:
-                _add_results(found, pair, judge, record.get("results"))
+            if judge is not None or "results" in record:
+                _add_results(found, pair, judge or place.path.stem, record.get("results"))
     return found
 
 
-def _names(path: Path) -> tuple[str, str]:
-    """Returns category and judge of a file."""
-    folders, own = path.absolute().parent.parts, path.stem
+def _names(path: Path) -> tuple[str, str | None]:
+    """Returns the category of a file, and its judge."""
+    folders, judge = path.absolute().parent.parts, None
     if _EVALUATORS in folders:
         place = folders.index(_EVALUATORS)
-        folders, own = folders[:place], "/".join(folders[place + 1 :]) or own
-    above = 2 if folders[-2:-1] == ("Adversarial",) else 1
-    return "/".join(folders[-above:]), own
+        folders, judge = folders[:place], "/".join(folders[place + 1 :])
+    return "/".join(folders[-1 - (folders[-2:-1] == ("Adversarial",)) :]), judge
 
 
 def _add_results(found: Imported, pair: Pair, judge: str, results: Any) -> None:
     steps = results if isinstance(results, list) else []
-    games = [step for step in steps if isinstance(step, dict) and {*_ORDERS.values()} & step.keys()]
-    if not games:
-        raise InputError(
-            "'results' must be a list with an object that has 'swap = False' or 'swap = True'"
-        )
-    for order, name in _ORDERS.items():
-        if name not in games[-1]:
-            continue
-        game = games[-1][name]
-        winner = game.get("winner") if isinstance(game, dict) else game
-        key = str(winner) if type(winner) is int else winner
-        if not isinstance(game, dict) or isinstance(key, list | dict) or key not in _WINNERS:
-            raise InputError(f"invalid 'winner' {winner!r:.40}: expected 1, 2, tie or null")
-        letter, said = _WINNERS[key], game.get("completion")
-        shown = SWAPPED[letter] if letter and order == 2 else letter
-        output = said[0] if isinstance(said, list) and said else said
-        found.add_judgment(pair, order, judge, shown, output=output)
+    games = [step for step in steps if isinstance(step, dict) and {*_ORDERS} & step.keys()]
+    if not games or not all(isinstance(games[-1].get(name, {}), dict) for name in _ORDERS):
+        raise InputError(f"'results' must be a list with an object of {' and '.join(_ORDERS)}")
+    for order, name in enumerate(_ORDERS, 1):
+        if (game := games[-1].get(name)) is not None:
+            said, letter = game.get("completion"), choice(game, "winner", _WINNERS)
+            shown = SWAPPED[letter] if letter and order == 2 else letter
+            output = said[0] if isinstance(said, list) and said else said
+            found.add_judgment(pair, order, judge, shown, output=output)
