@@ -384,12 +384,17 @@ def import_verdicts(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Judgments, and files of questions, answers or pairs that belong to them; a folder stands "
-            "for the .json and .jsonl files in it.",
+            help="Judgments or pairs, and files of questions and answers that belong to them; a folder "
+            "stands for the files in it.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
+    out: Annotated[
+        Path,
+        options.out_option(
+            "FOLDER", "New folder of verdicts to write; without judgments, a new file of pairs."
+        ),
+    ],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
@@ -397,16 +402,22 @@ def import_verdicts(
 ) -> None:
     """Import judgments of another tool as a folder of verdicts. Their format is recognised.
 
+    A data set without judgments becomes a file of pairs, for `compare`.
+
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import write_folder
+    from pfgen_rs.judge.imported import import_to
 
     found = read_format(files).of_judge(judge)
-    write_folder(out, found)
+    _, *people = import_to(out, found)
     judge_options.warn_all(found.notes)
-    judgments = counted(len(found.judgments), "judgment")
-    process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    pairs, judgments = counted(len(found.pairs), "pair"), counted(len(found.judgments), "judgment")
+    process.emit(f"wrote {pairs}{f' and {judgments}' if found.judgments else ''} to {out}\n")
+    if people:
+        process.emit(f"wrote {counted(len(found.humans), 'verdict')} of people to {people[0]}\n")
+    if not found.judgments:
+        process.remark(f"next: pfgen-rs judge compare {out}, then pfgen-rs judge meta")
 
 
 def _format_names() -> list[str]:
