@@ -66,18 +66,20 @@ def prompt_of(body: Mapping[str, Any]) -> str:
 
 
 def said(body: Mapping[str, Any]) -> str:
-    """What the server says: it depends on the prompt and the seed, and ends in a letter and a number."""
+    """What the server says: a number, a text and a letter, by prompt and seed."""
     content = f"{prompt_of(body)} {body.get('seed')}"
     number = int(hashlib.sha256(content.encode()).hexdigest(), 16)
-    return f"根拠{number % 10**9}。\n{'ABC'[number % 3]} {number % 10 + 1}"
+    reason = "".join("アイウエオカキクケコ"[int(digit)] for digit in str(number)[:12])
+    return f"{reason}。\n[[{number % 10 + 1}]]\n{'ABC'[number % 3]}"
 
 
 class BatchService:
     """Listens on a free port of 127.0.0.1 until its block ends; speaks both protocols.
 
     `plans`: for the batches in the order of their creation, then `Plan()`. `hooks`: called before a reply, by
-    what was asked (`upload`, `before create`, `create`, `look`, `results`, `list`, `single`); they may kill the `client` or
-    raise `HangUpError`. `asked` counts what it was asked to answer, by prompt and seed. `calls`: all requests.
+    what was asked (`upload`, `before create`, `create`, `look`, `results`, `list`, `single`); they may kill
+    the `client` or raise `HangUpError`. `asked` counts what it was asked to answer, by prompt and seed.
+    `calls`: all requests.
     """
 
     def __init__(self, *plans: Plan) -> None:
