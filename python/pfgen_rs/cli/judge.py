@@ -14,7 +14,11 @@ COMMANDS = {
     "agree": Deferred(
         "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
     ),
+    "meta": Deferred(
+        "judge_meta", "meta", "Compare judges on pairs whose right answers are known."
+    ),
     "rank": _verdicts("rank", "Rank models by the decisions about their pairs, with intervals."),
+    "panel": _verdicts("panel", "Decide pairs by several judges together."),
     "grade": _asking(
         "grade", "Let a judge rate the answers of runs, and correlate with their scores."
     ),

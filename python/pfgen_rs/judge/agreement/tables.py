@@ -98,8 +98,7 @@ class AgreementTables:
     def robustness(self) -> "pl.DataFrame":
         """Share of pairs with equal verdicts in both orders, by task."""
         rates, resampled = (
-            _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
-            for sums in self._sums
+            quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"])) for sums in self._sums
         )
         low, high = share_bounds(rates, resampled, self._level, self._questions)
         names = ("pairs", "consistent", "invalid")
@@ -162,7 +161,7 @@ class AgreementTables:
         shares = []
         for sums in self._sums:
             human, judge = (
-                _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
+                quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
             )
             shares.append(np.stack([human, judge, judge - human], axis=-1))
         counts = [self._observed[name].astype(np.int64) for name in ("others", "no_majority")]
@@ -231,9 +230,9 @@ def concordance_rates(sums: Sums) -> Floats:
     `sums`: "right", shape (…, decisions, raters, tasks), and "judged", shape (…, raters, tasks).
     """
     right, number = _with_all(sums["right"]), _with_all(sums["judged"])
-    rates = _quotient(right, number[..., None, :, :])
+    rates = quotient(right, number[..., None, :, :])
     known = ~np.isnan(rates)
-    mean = _quotient(
+    mean = quotient(
         np.where(known, rates, 0.0).sum(axis=-2, keepdims=True),
         known.sum(axis=-2, keepdims=True),
     )
@@ -273,8 +272,8 @@ def _with_all(sums: Floats) -> Floats:
     return np.concatenate([sums.sum(axis=-1, keepdims=True), sums], axis=-1)
 
 
-def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
-    """Quotients, NaN for 0/0."""
+def quotient(above: Floats, below: NDArray[Any]) -> Floats:
+    """Returns quotients, NaN for 0/0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below, dtype=np.float64)
 
