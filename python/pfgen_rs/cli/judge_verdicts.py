@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def decide(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -39,7 +39,7 @@ def decide(
     from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
     [read] = judge_options.read_decisions([verdicts], by)
-    found = read.decisions
+    by, found = judge_options.chosen_rule([read], by), read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
     elif output_format == "csv":
@@ -54,7 +54,7 @@ def decide(
 
 def rank(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     win_rates_only: Annotated[
         bool,
         typer.Option(
@@ -95,6 +95,7 @@ def rank(
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
     [read] = judge_options.read_decisions([verdicts], by)
+    by = judge_options.chosen_rule([read], by)
     people = None if humans is None else read_humans(humans, read.decisions["pair"])
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
     both = controlled = None
@@ -258,7 +259,7 @@ def against_scores(
     verdicts: judge_options.Folders,
     benchmark: options.BenchmarkName = None,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Format = "table",
 ) -> None:
     """Show how often a judge or people prefer the answer with the higher score, by margin.
@@ -268,6 +269,7 @@ def against_scores(
     from pfgen_rs.judge.agreement import agree as library
 
     read = judge_options.read_decisions(verdicts, by)
+    by = judge_options.chosen_rule(read, by)
     pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = {each.name: each.decisions for each in read}
@@ -303,7 +305,7 @@ def plot(
     out: PlotOut,
     reading: options.ReadingOptions,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     runs: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
@@ -382,12 +384,17 @@ def import_verdicts(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Judgments, and files of questions, answers or pairs that belong to them; a folder stands "
-            "for the .json and .jsonl files in it.",
+            help="Judgments or pairs, and files of questions and answers that belong to them; a folder "
+            "stands for the files in it.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
+    out: Annotated[
+        Path,
+        options.out_option(
+            "FOLDER", "New folder of verdicts to write; without judgments, a new file of pairs."
+        ),
+    ],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
@@ -395,16 +402,22 @@ def import_verdicts(
 ) -> None:
     """Import judgments of another tool as a folder of verdicts. Their format is recognised.
 
+    A data set without judgments becomes a file of pairs, for `compare`.
+
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import write_folder
+    from pfgen_rs.judge.imported import import_to
 
     found = read_format(files).of_judge(judge)
-    write_folder(out, found)
+    _, *people = import_to(out, found)
     judge_options.warn_all(found.notes)
-    judgments = counted(len(found.judgments), "judgment")
-    process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    pairs, judgments = counted(len(found.pairs), "pair"), counted(len(found.judgments), "judgment")
+    process.emit(f"wrote {pairs}{f' and {judgments}' if found.judgments else ''} to {out}\n")
+    if people:
+        process.emit(f"wrote {counted(len(found.humans), 'verdict')} of people to {people[0]}\n")
+    if not found.judgments:
+        process.remark(f"next: pfgen-rs judge compare {out}, then pfgen-rs judge meta")
 
 
 def _format_names() -> list[str]:
