@@ -12,13 +12,15 @@ import polars as pl
 import pytest
 
 from helpers import pfgen
+from pfgen_rs.cli.judge_meta import FIGURES
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.judge import Pair, meta, meta_of_files, read_pairs
-from pfgen_rs.judge.agreement.meta import FIGURES, MetaEvaluation, family
+from pfgen_rs.judge.agreement.meta import MetaEvaluation
 from pfgen_rs.judge.formats import read_format
 from pfgen_rs.judge.imported import Imported, import_to
 from pfgen_rs.judge.meta_files import trivial_judgments
 from pfgen_rs.judge.pairs import TRAPS, leading_letters
+from pfgen_rs.questions.left_out import maker_key
 
 Record = dict[str, Any]
 SWAPPED = {"A": "B", "B": "A", "C": "C", None: None}
@@ -137,6 +139,7 @@ def frame(verdicts: Sequence[tuple[str | None, str | None]], **more: Sequence[An
     columns = {
         "pair": [str(n) for n in range(count)],
         "question_id": [str(n) for n in range(count)],
+        "task": [None] * count,
         "model_a": ["a"] * count,
         "model_b": ["b"] * count,
         "length_a": [1] * count,
@@ -149,7 +152,7 @@ def frame(verdicts: Sequence[tuple[str | None, str | None]], **more: Sequence[An
         "judged_2": [True] * count,
     }
     return pl.DataFrame(columns | more, infer_schema_length=None).with_columns(
-        pl.col("v1", "v2", "probability").cast(pl.String)
+        pl.col("task", "v1", "v2", "probability").cast(pl.String)
     )
 
 
@@ -230,7 +233,7 @@ def test_judges_without_judgments_and_frames_that_lack_columns_are_refused() -> 
     ],
 )
 def test_families_are_told_by_names(one: str, other: str, same: bool) -> None:
-    assert (family(one) == family(other)) is same
+    assert (maker_key(one) == maker_key(other)) is same
 
 
 # The formats, by hand
@@ -404,7 +407,7 @@ def test_people_of_mt_bench_are_gold_and_can_be_kept(tmp_path: Path) -> None:
     assert second.answers == ("a一\n\na二", "b一\n\nb二")
     assert found.humans["1:a:b", "author_2"] == "A"
     assert len(found.humans) == 5
-    assert "1 further verdict" in found.notes[0]
+    assert "1 verdicts left out" in found.notes[0]
     own = values(meta_of_files([path]), "gpt4_pair")
     assert (own["accuracy_1"], own["accuracy"]) == (0.5, 0.5)
     out = tmp_path / "v"
@@ -446,11 +449,11 @@ def test_the_majority_of_people_is_right_where_there_is_no_gold(tmp_path: Path) 
 def test_published_judgments_of_japanese_vicuna_qa(judging_dir: Path) -> None:
     found = meta_of_files([judging_dir / "data" / "ja-vicuna-qa" / "pairwise-gpt-4"])
     counts = {
-        name: found.of(name)["gpt-4"]["count"] for name in ("agreement", "primacy", "recency")
+        name: found.of(name)["gpt-4 · pair"]["count"] for name in ("agreement", "primacy", "recency")
     }
     # 48 pairs depend on the order: 4 and 23 of them change their winner, 10 and 11 become or were ties.
     assert counts == {"agreement": 432, "primacy": 14, "recency": 34}
-    assert found.judges.row(0)[:4] == ("gpt-4", 480, 80, 0)
+    assert found.judges.row(0)[:4] == ("gpt-4 · pair", 480, 80, 0)
 
 
 def test_pandalm_with_its_raters(judging_dir: Path, tmp_path: Path) -> None:
