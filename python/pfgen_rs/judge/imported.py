@@ -283,8 +283,8 @@ def import_to(out: str | os.PathLike[str], imported: Imported) -> list[Path]:
     return [path, people]
 
 
-def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
-    """Write a new verdict folder with the judgments of one judge.
+def write_folder(out: str | os.PathLike[str], imported: Imported, **about: Any) -> None:
+    """Write a new verdict folder with the judgments of one judge; `about`: more for its configuration.
 
     Raises `InputError` if there are several judges, and `OutputError` if the folder has anything in it.
     """
@@ -298,7 +298,7 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
     if taken:
         raise OutputError(f"{folder}: already exists: choose another folder")
     judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
-    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}, **about}
     verdict_folder.open_verdict_folder(folder, config, chosen.pairs.values())
     json_lines.write_objects(folder / requests.JUDGMENTS, chosen.judgments)
 
