@@ -363,6 +363,9 @@ def test_records_of_position_bias_analyzer_show_their_first_model_first(tmp_path
         assert ("q3:m1:m2", 1, sample, None) in told
     assert len(told) == 12
     assert found.notes == ["2 rows left out, in which a model meets itself"]
+    own = values(meta_of_files([tmp_path]), "gpt-4")
+    # Repetitions agree, but for the pair without a letter in its first order.
+    assert (own["stable_1"], own["stable_2"], own["preference"]) == (2 / 3, 1.0, -0.5)
     [
         tmp_path.joinpath("Repetition2-sample_gpt-4", each).unlink()
         for each in ("record_gpt-4_2.tsv", "consistent_cmp.tsv")
