@@ -260,7 +260,7 @@ def test_llmbar_has_winners_of_outputs_and_the_last_round_counts(tmp_path: Path)
     ]
     place = folder / "evaluators" / "GPT-4" / "Swap"
     lines(place / "result.json", records)
-    (place / "statistics.json").write_text('{"correct_both": "1 / 3"}')
+    (place / "statistics.json").write_text('{\n  "correct_both": "1 / 3"\n}')
     lines(folder / "dataset.json", [llmbar(label) for label in (1, 2, 2)])
     found = meta_of_files([tmp_path / "LLMBar"])
     own = values(found, "GPT-4/Swap")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,7 @@ FIGURES = {
     "accuracy": "accuracy, mean of orders",
     "both": "both orders correct",
     "probability": "accuracy by probability",
-    "tie": "accuracy, else a tie",
+    "tie": "accuracy by tie",
     "question": "all pairs of a question",
     "agreement": "positional agreement",
     "first": "preference for first",
@@ -89,9 +89,7 @@ def _show(found: MetaEvaluation) -> None:
     )
     terminal.show(*_tables_of_figures(found))
     if tasks := found.figures["task"].drop_nulls().unique(maintain_order=True).to_list():
-        figure = "accuracy" if found.of("accuracy") else "agreement"
-        values = {task or NONE: found.of(figure, task) for task in tasks}
-        terminal.show(_by_judge(found, values, f"{FIGURES[figure]} by category, %"))
+        terminal.show(*_by_category(found, tasks))
     judge_options.warn_all(found.notes)
 
 
@@ -99,14 +97,21 @@ def _tables_of_figures(found: MetaEvaluation) -> list[Any]:
     """Returns a table with a column a judge, or several if it is too wide; of many judges, a row a judge."""
     judges = found.judges["judge"].to_list()
     if len(judges) > _FEW:
-        return [_by_judge(found, {name: found.of(key) for key, name in _BRIEF.items()}, "%")]
-    for size in range(len(judges), 0, -1):
-        parts = [judges[at : at + size] for at in range(0, len(judges), size)]
-        for intervals in (True, False):
-            tables = [_by_figure(found, part, intervals) for part in parts]
-            if all(terminal.fits(table, terminal.width()) for table in tables):
-                return tables
-    return tables
+        figures = {name: found.of(key) for key, name in _BRIEF.items()}
+        return [_grid("judge", judges, {n: _texts(each) for n, each in figures.items()}, "%")]
+    wide = _by_figure(found, judges, intervals=True)
+    if terminal.fits(wide, terminal.width()):
+        return [wide]
+    return _fitting(lambda part: _by_figure(found, part, intervals=False), judges)
+
+
+def _fitting(made: Callable[[Sequence[str]], Any], columns: Sequence[str]) -> list[Any]:
+    """Returns tables of these columns, as few as fit the window."""
+    for size in range(len(columns), 1, -1):
+        tables = [made(columns[at : at + size]) for at in range(0, len(columns), size)]
+        if all(terminal.fits(table, terminal.width()) for table in tables):
+            return tables
+    return [made([column]) for column in columns]
 
 
 def _by_figure(found: MetaEvaluation, judges: Sequence[str], intervals: bool) -> Any:
@@ -138,14 +143,38 @@ def _by_figure(found: MetaEvaluation, judges: Sequence[str], intervals: bool) ->
     return rows_table(["%", *heads], rows)
 
 
-def _by_judge(found: MetaEvaluation, columns: Mapping[str, Mapping[str, Any]], title: str) -> Any:
-    """Returns a table with a row a judge."""
-    kept = {name: values for name, values in columns.items() if values}
-    rows = [
-        [judge, *(_cells(values.get(judge))[0] for values in kept.values())]
-        for judge in found.judges["judge"]
-    ]
-    return terminal.new_table("judge", *kept, numbers=kept, names=["judge"], title=title, rows=rows)
+def _by_category(found: MetaEvaluation, tasks: Sequence[str]) -> list[Any]:
+    """Returns figures of one judge by category, or one figure of several judges."""
+    judges = found.judges["judge"].to_list()
+    if len(judges) == 1:
+        figures = {
+            key: {task: found.of(key, task).get(judges[0]) for task in tasks} for key in _BRIEF
+        }
+        columns = {_BRIEF[key]: _texts(each) for key, each in figures.items()}
+        columns["interval of both"] = {
+            task: _cells(row)[1] for task, row in figures["both"].items()
+        }
+        return [_grid("category", tasks, columns, "by category, %")]
+    figure = "accuracy" if found.of("accuracy") else "agreement"
+    values, title = {task: _texts(found.of(figure, task)) for task in tasks}, FIGURES[figure]
+
+    def some(part: Sequence[str]) -> Any:
+        columns = {task or NONE: values[task] for task in part}
+        return _grid("judge", judges, columns, f"{title} by category, %")
+
+    return _fitting(some, tasks)
+
+
+def _grid(
+    head: str, names: Sequence[str], columns: Mapping[str, Mapping[str, str]], title: str
+) -> Any:
+    kept = {key: each for key, each in columns.items() if {*each.values()} - {NONE}}
+    rows = [[name, *(each.get(name, NONE) for each in kept.values())] for name in names]
+    return terminal.new_table(head, *kept, numbers=kept, names=[head], title=title, rows=rows)
+
+
+def _texts(rows: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _cells(row)[0] for name, row in rows.items()}
 
 
 def _cells(row: Mapping[str, Any] | None) -> list[str]:
