@@ -452,7 +452,8 @@ def test_the_majority_of_people_is_right_where_there_is_no_gold(tmp_path: Path) 
 def test_published_judgments_of_japanese_vicuna_qa(judging_dir: Path) -> None:
     found = meta_of_files([judging_dir / "data" / "ja-vicuna-qa" / "pairwise-gpt-4"])
     counts = {
-        name: found.of(name)["gpt-4 · pair"]["count"] for name in ("agreement", "primacy", "recency")
+        name: found.of(name)["gpt-4 · pair"]["count"]
+        for name in ("agreement", "primacy", "recency")
     }
     # 48 pairs depend on the order: 4 and 23 of them change their winner, 10 and 11 become or were ties.
     assert counts == {"agreement": 432, "primacy": 14, "recency": 34}
@@ -567,6 +568,8 @@ def test_several_judges_stand_side_by_side_with_tokens_and_costs(tmp_path: Path)
     # 1,000 judgments: 100,000 tokens at 2.5 a million and 10,000 at 10.
     assert good["cost"] == pytest.approx(0.25 + 0.1)
     assert (good["completion_tokens"], bad["cost"]) == (10, None)
+    unused = meta_of_files([tmp_path / "good", TRAPS])
+    assert unused.notes == ("files without judgments: left out",)
     table = pfgen(*call).stdout
     for words in ("cost of 1,000 judgments USD", "0.35", "both orders correct", "confidence"):
         assert words in table
