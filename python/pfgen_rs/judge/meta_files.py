@@ -1,7 +1,6 @@
 """Judges in files, judged: folders of verdicts, judgments of other tools, and trivial rules (judging 10)."""
 
 import os
-import re
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -12,13 +11,13 @@ from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.judge import formats, imported, pairs as pair_files
 from pfgen_rs.judge.agreement.meta import MetaEvaluation, meta
+from pfgen_rs.judge.agreement.style import pair_styles
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.verdict_folder import VerdictFolder, read_verdicts
 from pfgen_rs.judge.verdicts import Letter
 from pfgen_rs.lazy import pl
 
 _COSTS = ("prompt_tokens", "completion_tokens", "cost")
-_MARKS = re.compile(r"^\s*(?:#{1,6} |[-*+] |\d+\. |\||```)|\*\*", re.MULTILINE)
 
 
 def meta_of_files(
@@ -93,24 +92,22 @@ def _costs(folder: VerdictFolder, prices: str | os.PathLike[str] | None) -> dict
 def trivial_judgments(pairs: Iterable[Pair]) -> imported.Imported:
     """Returns judgments by rules that no judge should be beaten by, as those of judges.
 
-    The first answer shown, the longer one (in characters), the shorter one, and the one with more headings,
-    lists, tables, code and bold text in Markdown; equal answers tie.
+    The first answer shown, the longer one (in characters), the shorter one, and the one with more Markdown, by
+    the sum of what `pair_styles` returns of it; equal answers tie.
     """
-    found = imported.Imported("rules")
-    for pair in pairs:
+    known = list(pairs)
+    found, styles = imported.Imported("rules"), pair_styles(known)
+    markdown = styles.select(pl.sum_horizontal(pl.exclude("pair", "length"))).to_series()
+    for pair, longer, marked in zip(known, styles["length"], markdown, strict=True):
         found.add_pair(pair)
-        for order in (1, 2):
-            shown = pair.answers if order == 1 else pair.answers[::-1]
-            lengths, marks = (
-                [len(text) for text in shown],
-                [len(_MARKS.findall(text)) for text in shown],
-            )
+        rules = {
+            "the longer answer": longer,
+            "the shorter answer": -longer,
+            "more Markdown": marked,
+        }
+        for order, turned in ((1, 1), (2, -1)):
             found.add_judgment(pair, order, "always the first", "A")
-            found.add_judgment(pair, order, "the longer answer", _larger(*lengths))
-            found.add_judgment(pair, order, "the shorter answer", _larger(*lengths[::-1]))
-            found.add_judgment(pair, order, "more Markdown", _larger(*marks))
+            for rule, apart in rules.items():
+                shown: Letter = "C" if not apart else "A" if apart * turned > 0 else "B"
+                found.add_judgment(pair, order, rule, shown)
     return found
-
-
-def _larger(one: int, other: int) -> Letter:
-    return "A" if one > other else "B" if other > one else "C"
