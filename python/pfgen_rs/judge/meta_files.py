@@ -92,8 +92,8 @@ def _costs(folder: VerdictFolder, prices: str | os.PathLike[str] | None) -> dict
 def trivial_judgments(pairs: Iterable[Pair]) -> imported.Imported:
     """Returns judgments by rules that no judge should be beaten by, as those of judges.
 
-    The first answer shown, the longer one (in characters), the shorter one, and the one with more Markdown, by
-    the sum of what `pair_styles` returns of it; equal answers tie.
+    The first answer shown, the longer one (in characters), the shorter one, and the one with more Markdown,
+    by the sum of what `pair_styles` returns of it; equal answers tie.
     """
     known = list(pairs)
     found, styles = imported.Imported("rules"), pair_styles(known)
