@@ -61,8 +61,9 @@ def _verdict_folders(
     paths: Sequence[str | os.PathLike[str]], scratch: Path
 ) -> tuple[list[Path], list[str], bool]:
     """Returns folders of verdicts, imported ones in `scratch`, remarks, and whether rules judged."""
-    folders = [path for path in map(Path, paths) if (path / CONFIG).is_file()]
-    files = [pair_files.pairs_file(path) for path in map(Path, paths) if path not in folders]
+    given = [*dict.fromkeys(map(Path, paths))]
+    folders = [path for path in given if (path / CONFIG).is_file()]
+    files = [pair_files.pairs_file(path) for path in given if path not in folders]
     if not files:
         return folders, [], False
     found = formats.read_format(files)
