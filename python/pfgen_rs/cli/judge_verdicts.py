@@ -102,7 +102,8 @@ def rank(
     if people is not None:
         both = prediction_powered.people_and_judge(read.decisions, people, rule=by)
     if covariates is not None:
-        names = style.COVARIATES if covariates == "all" else covariates.split(",")
+        names = [each.strip() for each in covariates.split(",")]
+        names = [*style.COVARIATES] if names == ["all"] else names
         pairs = read.folder.each_pair()
         controlled = style.rank_controlled(read.decisions, pairs, names, rule=by)
     if output_format == "json":

@@ -116,24 +116,23 @@ def _rates(y: Floats, f: Floats, questions: Indices, level: float) -> dict[str, 
     )
     # What the judge says of people's games more than of all.
     apart, moved = of_seen.value - judge.value, of_seen.moved - judge.moved
-    ours, theirs = (len(np.unique(questions[each])) for each in (seen, decided))
+    ours, theirs, both = (
+        len(np.unique(questions[each])) for each in (seen, decided, seen & decided)
+    )
     weight = 0.0
-    if ours >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
+    if both >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
         weight = float(np.clip(people.moved @ moved / (moved @ moved), 0.0, 1.0))
     together = people
     if weight:
         together = _Mean(people.value - weight * apart, people.moved - weight * moved)
     found = (people, judge, together)
-    numbers, freedom = (
-        np.array([ours, theirs, ours]),
-        np.array([ours, theirs, ours - (weight > 0)]) - 1,
-    )
+    numbers = np.array([ours, theirs, ours])
+    freedom = numbers - [1, 1, 2 if weight else 1]
     variances = np.array([each.moved @ each.moved for each in found])
     variances *= numbers / np.maximum(freedom, 1)
     values = np.clip([each.value for each in found], 0.0, 1.0)
-    reach = [
-        checks.two_sided_quantile(level, n) for n in freedom.clip(1, checks.MOST_FREEDOM).tolist()
-    ]
+    clipped = freedom.clip(1, checks.MOST_FREEDOM).tolist()
+    reach = [checks.two_sided_quantile(level, each) for each in clipped]
     width = np.where(freedom > 0, reach * np.sqrt(variances), 0.0)
     low, high = intervals.widened_bounds(
         values, (values - width, values + width), variances, level, numbers
