@@ -227,7 +227,7 @@ def panel(
     Each order is decided by the judges that have a verdict in it. Prints how often each judge agrees with the
     panel, and with the other judges together, and Fleiss' κ (Krippendorff's α where verdicts are missing).
 
-    Example: `pfgen-rs judge panel verdicts-a verdicts-b verdicts-c --out verdicts-panel`
+    Example: `pfgen-rs judge panel verdicts-a verdicts-b --out verdicts-panel`
     """
     from pfgen_rs.judge.panel import write_panel
 

@@ -31,6 +31,7 @@ _PATTERNS = {
 _STEPS = 50
 _LONGEST_STEP = 2.0
 _CONVERGED = 1e-9
+_SMALL = 1e-12  # keeps the matrix regular on the way to an infinite solution
 _FAR = 20.0  # log-odds that no data tell from infinite ones
 _DEPENDENT = 1e-9  # part of a covariate that models and other covariates leave unexplained
 
@@ -226,6 +227,7 @@ class _Games(NamedTuple):
             error = self.weight * (self.outcome - won)
             hessian = self.information(self.weight * won * (1 - won))
             hessian[: self.models, : self.models] += 1.0  # strengths are known up to a constant
+            hessian += _SMALL * np.eye(len(values))
             step = np.linalg.solve(hessian, self.sums(error))
             largest = float(np.abs(step).max())
             values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))
