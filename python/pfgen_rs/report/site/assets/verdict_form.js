@@ -268,14 +268,14 @@
     const left = queue.filter((each) => letterOf(each) === skipped).length;
     const details = element("details", { open: form.querySelector("details.figures")?.open ?? false, class: "figures" },
       element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true)] : []));
-    let content;
+    let [content, shown] = [finished(left), null];
     try {
-      content = row === undefined ? finished(left) : question(row, await verdicts().textsOf(row));
+      if (row !== undefined) [content, shown] = [question(row, await verdicts().textsOf(row)), row];
     } catch {
       content = [element("p", { class: "problem", role: "alert" }, tr("not_loaded"))];
     }
     if (mine !== wanted) return;
-    asked = row ?? null;
+    asked = shown;
     kept.replaceChildren(...keptNotes());
     const heading = element("h2", { tabindex: "-1" }, row === undefined ? tr("nothing_left") : tr("pair_of", { n: done + 1, all: queue.length }));
     note = element("p", { class: "quiet" });
@@ -313,9 +313,8 @@
       },
     }, element("label", { class: "field" }, element("span", {}, tr("your_name")), name), element("button", { type: "submit" }, tr("begin")),
     button("stop_judging", stop));
-    const heading = element("h2", { tabindex: "-1" }, tr("judge_blind"));
-    form.replaceChildren(heading, element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
-    heading.focus();
+    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
+    name.focus();
   };
 
   // Where one is
@@ -328,21 +327,21 @@
       ...(hasSaid ? [element("p", { class: "quiet" }, tr("about_figures")), figures(false)] : []));
   };
 
-  const place = () => {
-    const isBlind = location.hash === "#blind";
-    if (isBlind) {
+  const place = async () => {
+    asked = null;
+    if (location.hash === "#blind") {
       look.remove();
       verdicts().setRater("", null);
+      await verdicts().follow(); // for the filters
       ask();
-      return null;
+      return;
     }
     if (!look.isConnected) form.after(look);
     pfgen.translate(look); // it may have been away when the language changed
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
-    asked = null;
     showOwn();
-    return verdicts().follow();
+    await verdicts().follow();
   };
 
   verdicts().onChoice = showOwn;
@@ -352,6 +351,9 @@
     addEventListener("hashchange", place);
     addEventListener("storage", (event) => {
       if (event.key === key() && rater) restore(rater); // another window with the same rater
+    });
+    addEventListener("beforeunload", (event) => {
+      if (!isKept && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
     });
   };
 })();
