@@ -54,7 +54,7 @@ def reply(chat: bool = True, text: str = "A", **more: Any) -> Behaviour:
 
 def sent(task: Task, parameters: Parameters, url: str | None = "http://localhost/v1") -> Any:
     """The body of a request."""
-    form = OpenAIEngine("m", base_url=url, api_key=KEY)._form
+    form = OpenAIEngine("m", base_url=url, api_key=KEY).form
     return form.request(task, form.options(task, parameters))[1]
 
 

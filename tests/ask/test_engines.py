@@ -20,7 +20,7 @@ from helpers import pfgen
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.engines.command import task_line
 from pfgen_rs.ask.engines.manual import AnswersFile
-from pfgen_rs.ask.engines.openai import gathered
+from pfgen_rs.ask.gathering import gathered
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import ABILITIES, Parameters, abilities
 from pfgen_rs.errors import SettingsError
@@ -28,7 +28,7 @@ from pfgen_rs.io.cleaning import Mode
 from places import ROOT
 
 TURNS = (("user", "u1"), ("assistant", "a1"))
-COLUMNS = ("completion", "history", "seed", "logprobs", "usage")
+COLUMNS = ("completion", "chat", "history", "seed", "logprobs", "usage")
 
 
 @pytest.mark.parametrize("name", engines.names())
@@ -36,7 +36,7 @@ def test_every_engine(name: str) -> None:
     kind = engines.kind(name)
     assert kind.name
     assert kind.__doc__
-    assert {"completion", "chat"} <= abilities(kind) <= ABILITIES
+    assert {"chat"} <= abilities(kind) <= ABILITIES
     assert len(inspect.signature(kind.generate).parameters) == 3
     assert callable(kind.close)
     assert "api_key" not in engines.options(name)
@@ -69,7 +69,7 @@ def test_an_engine_without_declared_abilities_has_the_two_modes(tmp_path: Path) 
 
 
 def test_options_decide_which_engines_have_them() -> None:
-    assert engines.names_with("timeout") == ["openai", "command"]
+    assert engines.names_with("timeout") == ["openai", "anthropic", "command"]
     assert engines.names_with("colour") == []
     with pytest.raises(SettingsError, match="unknown engine 'psychic': expected one of openai, "):
         engines.make("psychic", "m")

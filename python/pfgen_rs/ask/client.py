@@ -1,14 +1,12 @@
-"""Requests to a server that speaks OpenAI's protocol: sending, retrying, giving up; imports aiohttp."""
+"""Requests to a server: sending, retrying, giving up; imports aiohttp."""
 
 import asyncio
-import json
-import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
+from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -33,94 +31,154 @@ _START = 40
 _BEGINNING = 1000
 """Bytes of it that are looked at, in which the key is found whole."""
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+T = TypeVar("T")
+CallResult = dict[str, Any] | retrying.ErrorReply | Again
 _Verdict = Outcome | Again | Refused | Hopeless
 
 
-def _proxy(url: str) -> str | None:
-    """Returns the proxy that the environment names for an address.
-
-    Not left to aiohttp, which would look for it, and for another key in `~/.netrc`, at every request.
-    """
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.netloc):
-        return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if urlsplit(proxy).scheme not in ("http", "https"):  # not shown: it may contain a password
-        raise GenerationError(
-            f"the proxy that the environment names for {parts.scheme} is not supported: expected http://host:port"
-        )
-    return proxy
-
-
 @dataclass
-class Session:
-    """Connections to one server while it is entered, which returns the function that answers a task.
+class Connection:
+    """Connections to one server while it is entered, and sending with patience.
 
     Redirects are not followed: prompts and key are for the address that was given. `timeout`: seconds for one
     attempt in total, which also limits servers that keep sending single bytes. `retries`: attempts after the
-    first. `count` is called with the usage of each request and reply. Raises `GenerationError` for an
-    unusable proxy.
+    first. Raises `GenerationError` for an unusable proxy.
     """
 
     place: server.Place
     form: wire.Form
-    parameters: Parameters
     timeout: float
     retries: int
     backoff: retrying.Backoff
-    count: Callable[[Usage], None]
-    optional: retrying.OptionalParameters = field(default_factory=retrying.OptionalParameters)
 
     def __post_init__(self) -> None:
         self._url, self._proxy = self.place.url.rstrip("/"), _proxy(self.place.url)
         self._waits = retrying.Waits()
-        self._timed_out = self._understood = self._heard = self._answered = False
-        self._foreign = self._silent = 0
-        self._refused: Counter[str] = Counter()
+        self._timed_out = False
 
-    async def __aenter__(self) -> Callable[[Task], Awaitable[Outcome]]:
-        accounts = {
-            "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
-            "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
-        }
+    def open(self) -> None:
+        """Prepare to connect."""
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={
-                "Authorization": f"Bearer {self.place.sent_key}",
                 "Content-Type": "application/json",
                 "User-Agent": "pfgen_rs",
-                **{header: value for header, value in accounts.items() if value},
+                **self.form.headers(self.place.sent_key),
             },
             # Each attempt has its own limit in total.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self.timeout, _CONNECTING)),
         )
-        return self._outcome
 
     async def __aexit__(self, *_reason: object) -> None:
         await self._http.close()
+
+    async def persistently(
+        self, attempt: Callable[[], Awaitable[T | Again]], seed: str
+    ) -> T | Again:
+        """Returns what an attempt comes to, or the last of those that failed for the time being.
+
+        `seed`: from which the lengths of waits are drawn, so that they do not depend on who waited before.
+        """
+        result = await attempt()
+        random = Random(seed)  # noqa: S311
+        for failure in range(self.retries):
+            if not isinstance(result, Again):
+                break
+            seconds = self.backoff.wait(failure, random, result.after)
+            self._waits.report(result.reason, seconds, result.after)
+            await asyncio.sleep(seconds)
+            result = await attempt()
+        return result
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        into: IO[bytes] | None = None,
+    ) -> bytes | retrying.ErrorReply | Again:
+        """Returns the content of a successful reply, or what was answered with another status than 2xx.
+
+        `into`: a file that takes the content, in place of what it has. Without a response, `Again`.
+        """
+        try:
+            async with (
+                asyncio.timeout(self.timeout),
+                self._http.request(
+                    method,
+                    self._url + path,
+                    data=data,
+                    headers=headers,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                ) as reply,
+            ):
+                if into is None or not 200 <= reply.status < 300:
+                    content = await reply.read()
+                else:
+                    content = b""
+                    into.seek(0)
+                    into.truncate()
+                    async for part in reply.content.iter_any():
+                        into.write(part)
+        except (aiohttp.ClientError, OSError) as error:
+            return Again(self._trouble(error), answered=False)
+        if 200 <= reply.status < 300:
+            return content
+        return retrying.ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
+
+    def _trouble(self, error: BaseException) -> str:
+        """Describe a failure by its innermost error, since the outer ones may be misleading."""
+        if isinstance(error, TimeoutError):
+            reason = f"no answer within {self.timeout:g} seconds"
+            if isinstance(error, aiohttp.ServerTimeoutError):
+                reason = f"no connection within {min(self.timeout, _CONNECTING):g} seconds"
+            if not self._timed_out:
+                self._timed_out = True
+                LOG.warning("a request timed out: %s (--set timeout=…, retries=…)", reason)
+            return reason
+        while error.__cause__ is not None:
+            error = error.__cause__
+        # aiohttp's text for a truncated body begins with 400, though no server sent that status.
+        words = getattr(error, "message", "") or error
+        return f"the connection failed: {server.in_short(words, self.place.key) or type(error).__name__}"
+
+
+@dataclass
+class Session(Connection):
+    """A connection whose context returns the function that answers a task.
+
+    `count` is called with the usage of each request and reply.
+    """
+
+    parameters: Parameters
+    count: Callable[[Usage], None]
+    optional: retrying.OptionalParameters = field(default_factory=retrying.OptionalParameters)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._understood = self._heard = self._answered = False
+        self._foreign = self._silent = 0
+        self._refused: Counter[str] = Counter()
+
+    async def __aenter__(self) -> Callable[[Task], Awaitable[Outcome]]:
+        self.open()
+        return self._outcome
 
     async def _outcome(self, task: Task) -> Outcome:
         """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
         verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
             self._answered = True
-            return self._without_key(verdict)
+            return without_key(verdict, self.place)
         reason = server.redacted(verdict.reason, self.place.key)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         if isinstance(verdict, Failed):
             return verdict._replace(reason=reason)
         return Failed(task, reason, individual=verdict.individual)
-
-    def _without_key(self, outcome: Answered) -> Outcome:
-        """Turn an answer that contains the key into a failure, since answers are never edited."""
-        if self.place.secret and any(map(self.place.is_exposed_by, _texts(outcome))):
-            reason = f"the answer contains the API key ({server.KEY}) and was discarded"
-            return Failed(outcome.task, reason)
-        return outcome
 
     def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
         """Generalise a rejection to all tasks if only one option was rejected so far and nothing answered."""
@@ -131,22 +189,15 @@ class Session:
         self._refused[what] += 1
         if self._refused[what] < _REFUSED or len(self._refused) > 1:
             return verdict
-        return Hopeless(f"{verdict.reason}: {retrying.cure(verdict.option)}")
+        return Hopeless(f"{verdict.reason}: {self.form.cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
-        verdict = await self._attempt(task)
-        if not isinstance(verdict, Again):
-            return verdict
-        # One source per task, so that waits do not depend on which task failed first.
-        random = Random(f"{task.seed} {task.question}")  # noqa: S311
-        for failure in range(self.retries):
-            seconds = self.backoff.wait(failure, random, verdict.after)
-            self._waits.report(verdict.reason, seconds, verdict.after)
-            await asyncio.sleep(seconds)
-            verdict = await self._attempt(task)
-            if not isinstance(verdict, Again):
-                return verdict
-        return self._given_up(verdict)
+        verdict: _Verdict = await self.persistently(
+            lambda: self._attempt(task), f"{task.seed} {task.question}"
+        )
+        if isinstance(verdict, Again):
+            return self._given_up(verdict)
+        return verdict
 
     def _given_up(self, last: Again) -> Refused | Hopeless:
         reason = f"{last.reason} (attempts: {self.retries + 1})"
@@ -184,31 +235,16 @@ class Session:
     async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
         path, body = self.form.request(task, options)
         self.count(Usage(requests=1))
-        try:
-            async with asyncio.timeout(self.timeout):
-                reply = await self._post(path, body)
-        except (aiohttp.ClientError, OSError) as error:
-            return Again(self._trouble(error), answered=False)
+        reply = await self.send("POST", path, wire.encoded(body))
+        if isinstance(reply, Again):
+            return reply
         self._heard, self._silent = True, 0
         if isinstance(reply, retrying.ErrorReply):
             option = self.optional.unwanted(reply, options.keys())
             if option is None:
-                return retrying.refusal(reply, self.form.model, self.place.key)
+                return retrying.refusal(reply, self.form.model, self.place)
             return Unwanted(option, retrying.described(reply, self.place.key))
         return self._read(task, reply)
-
-    async def _post(self, path: str, body: Mapping[str, Any]) -> bytes | retrying.ErrorReply:
-        """Returns the content of a successful reply, or what was answered with another status than 2xx."""
-        async with self._http.post(
-            self._url + path,
-            data=_JSON.encode(body).encode("utf-8", "surrogatepass"),
-            proxy=self._proxy,
-            allow_redirects=False,
-        ) as reply:
-            content = await reply.read()
-        if 200 <= reply.status < 300:
-            return content
-        return retrying.ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
 
     def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
         try:
@@ -216,8 +252,8 @@ class Session:
         except wire.CutError as error:
             return self._foreign_reply(content) or Again(str(error))
         self._understood = True
-        self.count(wire.reported_usage(reply))
-        return wire.read_answer(task, reply, self.place.key)
+        self.count(self.form.usage(reply))
+        return self.form.answer(task, reply, self.place.key)
 
     def _foreign_reply(self, content: bytes) -> Hopeless | None:
         """Give up if the first replies are something other than JSON objects, whole or truncated."""
@@ -228,24 +264,54 @@ class Session:
         shown = server.in_short(start.decode(errors="replace"), self.place.key)[:_START]
         return Hopeless(
             f"{self.place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
-            f"base URL ({server.BASE_URL}), whose path is /v1 for most servers"
+            f"base URL ({self.place.service.base_url}), {self.place.service.hint}"
         )
 
-    def _trouble(self, error: BaseException) -> str:
-        """Describe a failure by its innermost error, since the outer ones may be misleading."""
-        if isinstance(error, TimeoutError):
-            reason = f"no answer within {self.timeout:g} seconds"
-            if isinstance(error, aiohttp.ServerTimeoutError):
-                reason = f"no connection within {min(self.timeout, _CONNECTING):g} seconds"
-            if not self._timed_out:
-                self._timed_out = True
-                LOG.warning("a request timed out: %s (--set timeout=…, retries=…)", reason)
-            return reason
-        while error.__cause__ is not None:
-            error = error.__cause__
-        # aiohttp's text for a truncated body begins with 400, though no server sent that status.
-        words = getattr(error, "message", "") or error
-        return f"the connection failed: {server.in_short(words, self.place.key) or type(error).__name__}"
+
+class Call(NamedTuple):
+    """A request besides those of tasks; the arguments of `Connection.send`."""
+
+    method: str
+    path: str
+    data: bytes | None = None
+    headers: Mapping[str, str] | None = None
+    into: IO[bytes] | None = None
+
+
+@dataclass
+class Calls(Connection):
+    """A connection whose context returns the function that makes a call.
+
+    That returns the JSON object in the reply (empty with `into`), the server's refusal, or the last of
+    several failures for the time being.
+    """
+
+    async def __aenter__(self) -> Callable[[Call], Awaitable[CallResult]]:
+        self.open()
+        return self._called
+
+    async def _called(self, call: Call) -> CallResult:
+        return await self.persistently(lambda: self._attempt(call), call.path)
+
+    async def _attempt(self, call: Call) -> CallResult:
+        reply = await self.send(*call)
+        if isinstance(reply, Again):
+            return reply
+        if isinstance(reply, retrying.ErrorReply):
+            verdict = retrying.refusal(reply, self.form.model, self.place)
+            return verdict if isinstance(verdict, Again) else reply
+        try:
+            return {} if call.into is not None else wire.read_reply(reply)
+        except wire.CutError as error:
+            return Again(str(error))
+
+
+def without_key(outcome: Answered, place: server.Place) -> Outcome:
+    """Turn an answer that contains the key into a failure, since answers are never edited."""
+    if place.secret and any(map(place.is_exposed_by, _texts(outcome))):
+        reason = f"the answer contains the API key ({place.service.key}) and was discarded"
+        return Failed(outcome.task, reason)
+    return outcome
 
 
 def _texts(answered: Answered) -> Iterator[str]:
@@ -253,3 +319,20 @@ def _texts(answered: Answered) -> Iterator[str]:
     details = answered.details or Details()
     yield from (answered.text, details.reasoning or "", details.finish_reason or "")
     yield from wire.texts_in_tokens(details.tokens or ())
+
+
+def _proxy(url: str) -> str | None:
+    """Returns the proxy that the environment names for an address.
+
+    Not left to aiohttp, which would look for it, and for another key in `~/.netrc`, at every request.
+    """
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):  # not shown: it may contain a password
+        raise GenerationError(
+            f"the proxy that the environment names for {parts.scheme} is not supported: expected http://host:port"
+        )
+    return proxy

@@ -3,11 +3,12 @@
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from pfgen_rs.ask.protocol import Usage
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 
@@ -16,15 +17,42 @@ _PRICED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of a million prompt tokens and a million completion tokens, in `currency`."""
+    """Prices of a million prompt tokens and a million completion tokens, in `currency`.
+
+    `cached`: the price of those prompt tokens that the server had cached (`None`: as of the others).
+    `batch`: the share of these prices that requests in batches cost (`None`: not stated).
+    """
 
     prompt: float
     completion: float
     currency: str = ""
+    cached: float | None = None
+    batch: float | None = None
 
-    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Returns the cost of these tokens."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _PRICED
+    def cost(
+        self, prompt_tokens: float, completion_tokens: float, cached_tokens: float = 0
+    ) -> float:
+        """Returns the cost of these tokens; `cached_tokens` are part of `prompt_tokens`."""
+        saved = 0.0 if self.cached is None else (self.prompt - self.cached) * cached_tokens
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion - saved) / _PRICED
+
+    def in_batches(self) -> Self:
+        """Returns the prices of requests in batches, which are these if nothing else is stated."""
+        share = 1.0 if self.batch is None else self.batch
+        cached = None if self.cached is None else self.cached * share
+        return replace(
+            self, prompt=self.prompt * share, completion=self.completion * share, cached=cached
+        )
+
+    def spent(self, records: Iterable[Mapping[str, Any]]) -> float:
+        """Returns what the answers in a journal have cost, as far as their tokens were reported."""
+        batches, total = self.in_batches(), 0.0
+        for record in records:
+            prices = self if record.get("batch") is None else batches
+            used = record.get("usage") or {}
+            kinds = ("prompt", "completion", "cached")
+            total += prices.cost(*(used.get(f"{kind}_tokens") or 0 for kind in kinds))
+        return total
 
     def shown(self, cost: float) -> str:
         """Returns a cost as text."""
@@ -36,7 +64,8 @@ def read_prices(path: str | os.PathLike[str], model: str) -> Prices:
     """Read a model's prices from a TOML file.
 
     The file has `currency` and, for each model, a table `[models."NAME"]` with `prompt` and `completion`:
-    prices of a million tokens. Raises `InputError` for invalid files and models that are missing.
+    prices of a million tokens, and possibly `cached` and `batch` (see `Prices`). Raises `InputError` for
+    invalid files and models that are missing.
     """
     file = Path(path)
     try:
@@ -55,7 +84,10 @@ def read_prices(path: str | os.PathLike[str], model: str) -> Prices:
         )
     values = models[model]
     prompt, completion = (_price(values, key, file, model) for key in ("prompt", "completion"))
-    return Prices(prompt, completion, str(table.get("currency", "")))
+    optional = [
+        _price(values, key, file, model) if key in values else None for key in ("cached", "batch")
+    ]
+    return Prices(prompt, completion, str(table.get("currency", "")), *optional)
 
 
 def _price(values: Mapping[str, Any], key: str, path: Path, model: str) -> float:
@@ -96,9 +128,41 @@ def token_counter(model: str) -> TokenCounter:
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
 
 
-def prompt_tokens(request: Request, counter: TokenCounter) -> int:
-    """Returns how many tokens a request has, with what chat templates add."""
-    return sum(counter.count(text) + _PER_MESSAGE for _, text in request.messages)
+def prompt_tokens(texts: Iterable[str], counter: TokenCounter) -> int:
+    """Returns how many tokens the messages of a request have, with what chat templates add."""
+    return sum(counter.count(text) + _PER_MESSAGE for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What requests take at most: their number, and tokens; `completion`: `None` without a limit."""
+
+    requests: int
+    prompt: int
+    completion: int | None
+
+    def cost(self, prices: Prices) -> float | None:
+        """Returns the largest possible cost, `None` without a limit."""
+        return None if self.completion is None else prices.cost(self.prompt, self.completion)
+
+
+def estimate(groups: Iterable[Group], counter: TokenCounter) -> Estimate:
+    """Returns what requests take at most, retries and repeated empty answers not counted."""
+    parts = [
+        estimate_of([request.texts for request in group.requests], group.respondent.limit, counter)
+        for group in groups
+    ]
+    limits = [part.completion for part in parts if part.completion is not None]
+    completion = sum(limits) if len(limits) == len(parts) else None
+    return Estimate(sum(p.requests for p in parts), sum(p.prompt for p in parts), completion)
+
+
+def estimate_of(
+    requests: Sequence[Iterable[str]], limit: int | None, counter: TokenCounter
+) -> Estimate:
+    """Returns what requests take at most; they have these messages, and at most `limit` tokens of output."""
+    count, prompt = len(requests), sum(prompt_tokens(texts, counter) for texts in requests)
+    return Estimate(count, prompt, 0 if not count else limit and count * limit)
 
 
 class Budget:
@@ -124,20 +188,28 @@ class Budget:
         self.limit, self.spent = limit, spent
         self._prices, self._counter = prices, counter
         self._reserved: dict[int, float] = {}
+        self._held = 0.0  # their sum
 
     def reserve(self, number: int, request: Request, longest: int | None) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(prompt_tokens(request, self._counter), longest or 0)
-        if self.spent + sum(self._reserved.values()) + most > self.limit:
+        most = self._prices.cost(prompt_tokens(request.texts, self._counter), longest or 0)
+        if self.spent + self._held + most > self.limit:
             return False
         self._reserved[number] = most
+        self._held += most
         return True
 
-    def settle(self, number: int, tokens: tuple[int, int] | None) -> None:
+    def settle(self, number: int, usage: Usage | None) -> None:
         """Replace a reservation by the cost of the tokens that the server reported."""
-        most = self._reserved.pop(number)
-        self.spent += most if tokens is None else self._prices.cost(*tokens)
+        most = self.cancel(number)
+        if usage is not None:
+            most = self._prices.cost(
+                usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens
+            )
+        self.spent += most
 
-    def cancel(self, number: int) -> None:
-        """Give back the reservation of a request that failed."""
-        self._reserved.pop(number, None)
+    def cancel(self, number: int) -> float:
+        """Give back the reservation of a request that failed; returns it."""
+        most = self._reserved.pop(number, 0.0)
+        self._held = self._held - most if self._reserved else 0.0
+        return most

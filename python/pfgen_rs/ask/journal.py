@@ -97,7 +97,7 @@ class Journal:
                     file.close()
         self._open_file = self._claims = None
 
-    def _shared_claims(self) -> IO[bytes]:
+    def _shared_claims(self) -> IO[bytes] | None:
         with _CLAIMED_LOCK:
             file, count = _HANDLES.get(self._name, (None, 0))
             if file is None:
@@ -148,9 +148,13 @@ class Journal:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def forget_invalid(self) -> None:
-        """Take records with a `problem` for missing until others with their keys are appended."""
+    def forget_invalid(self) -> set[Key]:
+        """Take records with a `problem` for missing until others with their keys are appended.
+
+        Returns their keys.
+        """
         self._keys -= self._invalid
+        return set(self._invalid)
 
     def refresh(self) -> None:
         """Read what other processes have appended."""

@@ -1,5 +1,6 @@
 """The loop that passes tasks to an engine, and asking with a journal that keeps what comes back."""
 
+import hashlib
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -186,8 +187,8 @@ class _Asking:
         progress: AskingProgress | None,
     ) -> None:
         self._journal, self._read_answer, self._mode = journal, read, mode
-        if any(group.respondent.retry is not None for group in groups):
-            journal.forget_invalid()
+        retries = any(group.respondent.retry is not None for group in groups)
+        self._repeated = journal.forget_invalid() if retries else set()
         self._entries = [(group, request) for group in groups for request in group.requests]
         self._keys: list[Key] = [journal.key(r.fields(g.respondent)) for g, r in self._entries]
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
@@ -204,6 +205,9 @@ class _Asking:
         self._group = groups[0]  # whose requests follow each other
 
     def run(self, engine: Engine) -> Asked:
+        self._collects = protocol.collects(engine)
+        if hasattr(engine, "prepare"):
+            engine.prepare(self._journal.path)
         self._tell()
         try:
             while self._pass(engine) and self._retake_elsewhere():
@@ -228,7 +232,8 @@ class _Asking:
             if not self._waits():
                 self._group = self._entries[self._waiting[0]][0]
             parameters = self._group.respondent.parameters
-            asking = passed(engine, self._tasks(), parameters, self._asked, _BATCH)
+            most = None if self._collects else _BATCH
+            asking = passed(engine, self._tasks(), parameters, self._asked, most)
             with closing(asking):
                 for outcome in asking:
                     self._take(outcome)
@@ -260,12 +265,19 @@ class _Asking:
             if number is not None:
                 _, request = self._entries[number]
                 task = request.task(number + 1, self._group.respondent, self._mode)
+                task = replace(task, name=self._name(number, request))
                 self._numbers[key_of(task)] = number
                 yield task
             elif self._asked:  # what comes may have to be asked again, or leave more of the budget
                 yield None
             else:
                 return
+
+    def _name(self, number: int, request: Request) -> str:
+        """Returns what names a task in later calls, too; when it is asked again, it has another name."""
+        key = self._keys[number]
+        name = repr((key, request.sample, key in self._repeated))
+        return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _next(self) -> int | None:
         """Claim the next request that is neither answered nor in progress elsewhere, if it is affordable."""
@@ -311,8 +323,7 @@ class _Asking:
         text, usage = answered.text, details.usage
         if self._budget is not None:
             known = usage is not None and usage.reported
-            tokens = (usage.prompt_tokens, usage.completion_tokens) if usage and known else None
-            self._budget.settle(number, tokens)
+            self._budget.settle(number, usage if known else None)
         group, request = self._entries[number]
         try:
             fields = self._read_answer(request, answered)
@@ -342,6 +353,8 @@ class _Asking:
         if usage is not None and usage.reported:
             names = ("prompt_tokens", "completion_tokens")
             tokens = {name: getattr(usage, name) for name in names}
+            if usage.cached_tokens:
+                tokens["cached_tokens"] = usage.cached_tokens
         return {
             **request.fields(group.respondent),
             **fields,
@@ -351,6 +364,7 @@ class _Asking:
             "served": details.model,
             "seconds": None if seconds is None else round(seconds, 3),
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            **({} if details.batch is None else {"batch": details.batch}),
         }
 
     def _count_unread(
@@ -365,7 +379,7 @@ class _Asking:
         if self._budget is not None:
             self._budget.cancel(number)
         self._note_failure(number, failed.reason)
-        if self._breaker is not None:
+        if self._breaker is not None and not self._collects:
             self._breaker.failed(failed, len(self._asked))
 
     def _note_failure(self, number: int, reason: str) -> None:

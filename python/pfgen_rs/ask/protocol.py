@@ -49,7 +49,8 @@ class Task:
     `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1. `history`: earlier turns of a chat, as
     pairs of a role (`user`, `assistant`) and a text; mode `completion` has none. `parameters`: sampling
     parameters of this task alone, instead of those for all tasks (`None`: no difference). Engines sample all
-    tasks of a call alike, so their callers have to group tasks by parameters; see `by_parameters`.
+    tasks of a call alike, so their callers have to group tasks by parameters; see `by_parameters`. `name`:
+    names the task in its folder, in later calls, too; empty if it has none.
     """
 
     question: str
@@ -60,6 +61,7 @@ class Task:
     system: str | None = None
     history: tuple[tuple[str, str], ...] = ()
     parameters: Parameters | None = None
+    name: str = field(default="", compare=False)
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -136,7 +138,7 @@ class Details:
     `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
     tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
     `model` and `system_fingerprint`: who answered, according to the server. `seconds`: how long
-    the answered request took.
+    the answered request took. `batch`: the batch in which it was asked, if it was.
     """
 
     tokens: list[dict[str, Any]] | None = None
@@ -147,6 +149,7 @@ class Details:
     model: str | None = None
     system_fingerprint: str | None = None
     seconds: float | None = field(default=None, compare=False)
+    batch: str | None = None
 
 
 class Answered(NamedTuple):
@@ -186,6 +189,10 @@ class Engine(Protocol):
     when it is taken. `None` in place of a task means that there is none until the engine has yielded another
     outcome; this happens only while outcomes are due. The engine must take tasks only in the thread that
     iterates over its outcomes. Lists of tasks work, too.
+
+    An engine whose class has `collects = True` takes all tasks at once, as one list. Its failures end no
+    call, since all of it has been asked when they are known. An engine may have a method `prepare(path)`,
+    which is called with the path of the journal before anything is asked.
     """
 
     name: str
@@ -205,6 +212,11 @@ class Engine(Protocol):
 def is_rolling(engine: Engine) -> bool:
     """Whether the engine takes tasks as it has room for them."""
     return bool(getattr(engine, "rolling", False))
+
+
+def collects(engine: Engine) -> bool:
+    """Whether the engine takes all tasks at once."""
+    return bool(getattr(engine, "collects", False))
 
 
 def abilities(engine: Engine) -> frozenset[str]:

@@ -118,6 +118,11 @@ class Request:
         return self.subject
 
     @property
+    def texts(self) -> list[str]:
+        """The texts of the messages."""
+        return [text for _, text in self.messages]
+
+    @property
     def has_history(self) -> bool:
         """Whether there are turns before the last message."""
         return len(self.messages) - (self.messages[0][0] == "system") > 1

@@ -99,15 +99,16 @@ class Hopeless(NamedTuple):
     reason: str
 
 
-def refusal(error: ErrorReply, model: str, key: str | None) -> Again | Refused | Hopeless:
-    """Classify a response with another status than 2xx; `key`: the API key, which no reason shows."""
-    words = described(error, key)
+def refusal(error: ErrorReply, model: str, place: server.Place) -> Again | Refused | Hopeless:
+    """Classify a response with another status than 2xx; no reason shows the API key."""
+    words, service = described(error, place.key), place.service
     if 300 <= error.status < 400:
-        return Hopeless(f"{words}{_redirected(error, key)}")
+        return Hopeless(f"{words}{_redirected(error, place)}")
     if error.status in (401, 403):
-        return Hopeless(f"{words}. Check the API key ({server.KEY}) and its permissions")
+        return Hopeless(f"{words}. Check the API key ({service.key}) and its permissions")
     if error.status == 404:
-        return Hopeless(f"{words}. Check the model {model!r} and the base URL ({server.BASE_URL})")
+        where = f"the base URL ({service.base_url})"
+        return Hopeless(f"{words}. Check the model {model!r} and {where}")
     if error.code == _USED_UP:
         return Hopeless(words)
     if error.status in _PASSING or error.status >= 500:
@@ -115,11 +116,11 @@ def refusal(error: ErrorReply, model: str, key: str | None) -> Again | Refused |
     return _option_refusal(error, words)
 
 
-def _redirected(error: ErrorReply, key: str | None) -> str:
+def _redirected(error: ErrorReply, place: server.Place) -> str:
     """Returns where a redirect leads; it is not followed, since key and prompts are for this server."""
     target = urljoin(error.url, error.headers.get("location", ""))
-    shown = server.in_short(urlsplit(target)._replace(query="", fragment="").geturl(), key)
-    return f" and leads to {shown}, where nothing is sent: check the base URL ({server.BASE_URL})"
+    shown = server.in_short(urlsplit(target)._replace(query="", fragment="").geturl(), place.key)
+    return f" and leads to {shown}, where nothing is sent: check the base URL ({place.service.base_url})"
 
 
 def described(error: ErrorReply, key: str | None) -> str:

@@ -4,6 +4,7 @@ import ipaddress
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from pfgen_rs.errors import GenerationError, SettingsError
@@ -11,10 +12,26 @@ from pfgen_rs.errors import GenerationError, SettingsError
 SAMPLING = ("seed", "stop", "max_tokens", "temperature", "top_p")
 OPTIONS = (*SAMPLING, "logprobs")
 """Options of a request, by their names in this package."""
-BASE_URL = "OPENAI_BASE_URL"
-KEY = "OPENAI_API_KEY"
 
-_DEFAULT = "https://api.openai.com/v1"
+
+class Service(NamedTuple):
+    """A protocol's servers: the variables of the environment with address and key, and the usual address.
+
+    `hint`: what to know of addresses, for messages.
+    """
+
+    base_url: str
+    key: str
+    default: str
+    hint: str
+
+
+OPENAI = Service(
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "https://api.openai.com/v1",
+    "whose path is /v1 for most servers",
+)
 _NO_KEY = "none"
 _REDACTED = 8
 """Number of characters of a key, counted from its beginning, that no message shows."""
@@ -67,6 +84,7 @@ class Place:
 
     url: str
     key: str | None = field(repr=False)
+    service: Service = OPENAI
 
     @property
     def sent_key(self) -> str:
@@ -76,7 +94,7 @@ class Place:
     @property
     def is_openai(self) -> bool:
         """Whether this is OpenAI's own server."""
-        return urlsplit(self.url).hostname == urlsplit(_DEFAULT).hostname
+        return urlsplit(self.url).hostname == urlsplit(OPENAI.default).hostname
 
     def is_exposed_by(self, answer: str) -> bool:
         """Whether an answer contains the key, or is cut within it, and so must be rejected.
@@ -94,32 +112,36 @@ class Place:
         return self.key if self.key is not None and len(self.key) >= _SECRET else None
 
 
-def find_place(base_url: str | None = None, key: str | None = None) -> Place:
-    """Returns the server: by argument, else by `OPENAI_BASE_URL` and `OPENAI_API_KEY`, else OpenAI's.
+def find_place(
+    base_url: str | None = None, key: str | None = None, service: Service = OPENAI
+) -> Place:
+    """Returns the server: by argument, else by the variables of the environment, else the usual one.
 
     Raises `SettingsError` for an address that is invalid or contains secrets, and for a key that cannot be
     sent; raises `GenerationError` if a server outside the local network has no key.
     """
-    url = find_address(base_url)
-    key = (key or os.environ.get(KEY) or "").strip() or None
-    parts = _parts(url)
+    url = find_address(base_url, service)
+    key = (key or os.environ.get(service.key) or "").strip() or None
+    parts = _parts(url, service)
     if key is None and not _is_local(parts.hostname or ""):
-        raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
+        raise GenerationError(
+            f"{parts.hostname} needs an API key: set {service.key} in the environment"
+        )
     if key is not None and not (key.isascii() and key.isprintable()):
         raise SettingsError(
-            f"the API key ({KEY}, not shown) contains characters that cannot be sent"
+            f"the API key ({service.key}, not shown) contains characters that cannot be sent"
         )
-    return Place(url, key)
+    return Place(url, key, service)
 
 
-def find_address(base_url: str | None = None) -> str:
+def find_address(base_url: str | None = None, service: Service = OPENAI) -> str:
     """Returns the server's address as `find_place` does; raises `SettingsError` if it contains secrets."""
-    url = base_url or os.environ.get(BASE_URL) or _DEFAULT
-    _parts(url)
+    url = base_url or os.environ.get(service.base_url) or service.default
+    _parts(url, service)
     return url
 
 
-def _parts(url: str) -> SplitResult:
+def _parts(url: str, service: Service) -> SplitResult:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -128,7 +150,7 @@ def _parts(url: str) -> SplitResult:
     # The address may contain a password, so it is not shown.
     if not usable or "@" in parts.netloc or parts.query or parts.fragment:
         raise SettingsError(
-            f"the base URL ({BASE_URL}) must be http(s)://host[:port]/path, "
+            f"the base URL ({service.base_url}) must be http(s)://host[:port]/path, "
             "without a user, a password or a query"
         )
     return parts

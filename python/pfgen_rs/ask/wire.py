@@ -1,18 +1,17 @@
 """Requests and responses of OpenAI's API: `/completions` and `/chat/completions`, with log probabilities."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from pfgen_rs.ask import retrying
 from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.server import OPTIONS, SAMPLING, in_short, option_names
 from pfgen_rs.errors import SettingsError
-
-_OWN = ("model", "messages", "prompt", *SAMPLING, "stream", "n")
-"""Keys that `extra` must not set, because the run would then contradict its configuration."""
 
 _ENGINE = "openai-api"
 _MOST_TOKENS = 1 << 53
@@ -35,8 +34,13 @@ class Form:
 
     `omit`: names in `OPTIONS` not to send. `max_tokens_name`: the server's name for that limit. `extra`:
     additional values for every request. `most_logprobs`: the largest number of tokens with log probabilities
-    that the server accepts for completions (`None`: unknown).
+    that the server accepts for completions (`None`: unknown). Other protocols have subclasses.
     """
+
+    OWN: ClassVar[Sequence[str]] = ("model", "messages", "prompt", *SAMPLING, "stream", "n")
+    """Keys that `extra` must not set, because the run would then contradict its configuration."""
+    KNOWN: ClassVar[Sequence[str]] = OPTIONS
+    """Options that the protocol has."""
 
     model: str
     omit: frozenset[str] = frozenset()
@@ -54,17 +58,26 @@ class Form:
         if not isinstance(further, Mapping) or not all(isinstance(key, str) for key in further):
             shown = repr(extra)[:60]
             raise SettingsError(f'extra must be an object such as {{"top_k": 5}}, not {shown}')
-        own = sorted({*_OWN, max_tokens_name} & further.keys())
+        own = sorted({*cls.OWN, max_tokens_name} & further.keys())
         if own:
             raise SettingsError(
                 f"extra must not set {own[0]!r}, which is fixed or has its own option"
             )
-        return cls(model, option_names("omit", omit, OPTIONS), max_tokens_name, dict(further))
+        return cls(model, option_names("omit", omit, cls.KNOWN), max_tokens_name, dict(further))
 
     def options(self, task: Task, parameters: Parameters) -> dict[str, Any]:
         """Returns the options for a task by their names in `OPTIONS`, without those to omit."""
         known = {"seed": task.seed, **parameters.given}
-        return {name: known[name] for name in OPTIONS if name in known and name not in self.omit}
+        return {name: known[name] for name in self.KNOWN if name in known and name not in self.omit}
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Returns the headers of each request that say who asks."""
+        accounts = {
+            "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
+            "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
+        }
+        known = {header: value for header, value in accounts.items() if value}
+        return {"Authorization": f"Bearer {key}", **known}
 
     def request(self, task: Task, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Returns the path and body of the request for a task with these options."""
@@ -79,10 +92,30 @@ class Form:
             return "/completions", {"prompt": task.prompt, **common}
         return "/chat/completions", {"messages": task.messages, **common}
 
+    def cure(self, option: str) -> str:
+        """Returns advice for a server that rejects an option."""
+        return retrying.cure(option)
+
+    def usage(self, reply: Mapping[str, Any]) -> Usage:
+        """Returns the tokens that a reply reports."""
+        return reported_usage(reply)
+
+    def answer(self, task: Task, reply: Mapping[str, Any], key: str | None) -> Outcome:
+        """Returns the answer in a reply, or why there is none, in words without the API key."""
+        return read_answer(task, reply, key)
+
     def _logprobs(self, task: Task, count: int) -> dict[str, Any]:
         if task.mode != "completion":
             return {"logprobs": True, "top_logprobs": count}
         return {"logprobs": count if self.most_logprobs is None else min(count, self.most_logprobs)}
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Returns a body as it is sent."""
+    return _JSON.encode(body).encode("utf-8", "surrogatepass")
 
 
 def read_reply(body: bytes) -> dict[str, Any]:
@@ -101,15 +134,16 @@ def reported_usage(reply: Mapping[str, Any]) -> Usage:
     usage = reply.get("usage")
     if not isinstance(usage, dict):
         return Usage()
-    prompt, completion = (_count(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
+    prompt, completion = (count_of(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
     if prompt is None and completion is None:
         return Usage()
-    cached = _count(usage.get("prompt_tokens_details"), "cached_tokens")
-    reasoning = _count(usage.get("completion_tokens_details"), "reasoning_tokens")
+    cached = count_of(usage.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = count_of(usage.get("completion_tokens_details"), "reasoning_tokens")
     return Usage(0, 1, prompt or 0, completion or 0, cached or 0, reasoning or 0)
 
 
-def _count(counts: object, key: str) -> int | None:
+def count_of(counts: object, key: str) -> int | None:
+    """Returns a number of tokens, `None` if there is no valid one."""
     number = counts.get(key) if isinstance(counts, dict) else None
     return number if type(number) is int and 0 <= number < _MOST_TOKENS else None
 
@@ -141,13 +175,13 @@ def served_by(
     """Returns `model`, `system_fingerprint` and `finish_reason` of an answer, `None` where not known."""
     reason = choice.get("finish_reason")
     return Details(
-        model=_name(reply.get("model"), key),
-        system_fingerprint=_name(reply.get("system_fingerprint"), key),
+        model=named_model(reply.get("model"), key),
+        system_fingerprint=named_model(reply.get("system_fingerprint"), key),
         finish_reason=_unicode(reason) if isinstance(reason, str) else None,
     )
 
 
-def _name(value: object, key: str | None) -> str | None:
+def named_model(value: object, key: str | None) -> str | None:
     """Returns a name that is kept and printed: of bounded length, without the key and lone surrogates."""
     return in_short(value, key)[:_LONGEST_NAME] if isinstance(value, str) and value else None
 

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import progress as bars
+from rich.text import Text
 
 from pfgen_rs.ask import engines
 from pfgen_rs.cli import process, terminal
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _OWN = ("concurrency", "base_url", "command")
 """Options that only those engines have whose class takes them."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
+_WAITING = ("poll", "wait")
+"""Settings of batches, whatever the engine."""
 _SHOWN = 5
 _KEY = re.compile(r"_?[a-z][a-z0-9_]*")
 _RESERVED = {
@@ -77,17 +80,37 @@ class EngineChoice:
     concurrency: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Number of concurrent requests (openai, default: 64)."
+            min=1,
+            metavar="N",
+            help="Number of concurrent requests (openai, anthropic; default: 64).",
         ),
     ] = None
     base_url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="URL of the server (openai), including /v1 if it has that path."
+            metavar="URL",
+            help="URL of the server (openai, anthropic), including /v1 if it has that path.",
         ),
     ] = None
     command: Annotated[
         str | None, typer.Option(metavar="'PROGRAM …'", help="Program that answers (command).")
+    ] = None
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Ask in batches, which cost less and take up to a day (openai, anthropic); if it is "
+            "interrupted, the same command collects them. --set wait=false submits and ends.",
+        ),
+    ] = False
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Prices of a million tokens (TOML): currency, and for each model [models."NAME"] with '
+            "prompt, completion and possibly cached and batch (share of the price in batches). Prints the "
+            "largest possible cost before and the cost after.",
+        ),
     ] = None
     keep_going: Annotated[
         bool,
@@ -95,6 +118,22 @@ class EngineChoice:
             "--keep-going", help="Do not stop if many requests in a row fail or get blank answers."
         ),
     ] = False
+
+    def prices_of(self, model: str) -> tuple[costs.Prices, costs.Prices] | None:
+        """Returns the prices of a model, as listed and as they are for what is asked now."""
+        from pfgen_rs.ask import costs
+
+        if self.prices is None:
+            return None
+        listed = costs.read_prices(self.prices, model)
+        if not self.batch:
+            return listed, listed
+        if listed.batch is None:
+            process.remark(
+                f"{self.prices}: states no share of the price for batches: full prices are taken (for half: "
+                "batch = 0.5)"
+            )
+        return listed, listed.in_batches()
 
     def create(self, model: str, settings: Mapping[str, Any]) -> Engine:
         """Returns the engine for a model. `settings`: options by name, besides those of the command line.
@@ -113,7 +152,11 @@ class EngineChoice:
                 f"the engine {self.engine} requires a program: --command 'PROGRAM …'",
                 param_hint="--command",
             )
-        return engines.make(self.engine, model, **chosen, **settings)
+        names = _WAITING if self.batch else ()
+        waiting = {name: settings[name] for name in names if name in settings}
+        others = {name: value for name, value in settings.items() if name not in waiting}
+        engine = engines.make(self.engine, model, **chosen, **others)
+        return engines.in_batches(engine, **waiting) if self.batch else engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +170,6 @@ class EngineOptions(EngineChoice):
         ),
     ] = "0"
     seed: Annotated[int, typer.Option(metavar="N", help="Sampling seed.")] = 1
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Prices of a million tokens (TOML): currency, and for each model [models."NAME"] with '
-            "prompt and completion.",
-        ),
-    ] = None
     budget: Annotated[
         float | None,
         typer.Option(
@@ -154,7 +189,7 @@ class EngineOptions(EngineChoice):
             return None
         from pfgen_rs.ask.server import find_address
 
-        return find_address(self.base_url)
+        return find_address(self.base_url, engines.kind(self.engine).service)
 
     def temperature_value(self) -> float | None:
         """Returns the temperature, `None` for the engine's default."""
@@ -171,25 +206,33 @@ class EngineOptions(EngineChoice):
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
-        from pfgen_rs.ask import costs
+        from pfgen_rs.ask import costs, loop
+        from pfgen_rs.ask.journal import journal_records
 
         model = groups[0].respondent.model
-        prices = None if self.prices is None else costs.read_prices(self.prices, model)
-        if self.budget is not None and prices is None:
+        if self.budget is not None and self.prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
-        needed = self.dry_run or self.budget is not None
-        counter = costs.token_counter(model) if needed else None
-        if self.dry_run and counter is not None:
-            _tell_estimate(groups, journal, counter, prices)
-            return None
-        budget = None
-        if self.budget is not None and prices is not None and counter is not None:
-            budget = costs.Budget(
-                self.budget, prices, counter, groups, spent=_spent(journal, prices)
-            )
-        with closing(self._created(model)) as engine, asking_progress(doing) as progress:
+        listed, prices = self.prices_of(model) or (None, None)
+        counter, budget = costs.token_counter(model), None
+        if self.dry_run or prices is not None:
+            left = loop.open_requests(journal, groups)
+            stored = sum(len(group.requests) for group in groups)
+            estimate = costs.estimate(left, counter)
+            if self.dry_run:
+                tell_dry_run(estimate, stored - estimate.requests, counter, prices)
+                return None
+            tell_estimate(estimate, counter, prices)
+        if self.budget is not None and prices is not None and listed is not None:
+            spent = listed.spent(journal_records(journal.path))
+            budget = costs.Budget(self.budget, prices, counter, groups, spent)
+        with (
+            closing(self._created(model)) as engine,
+            asking_progress(doing, status_of(engine)) as progress,
+        ):
             limits = {"budget": budget, "keep_going": self.keep_going, "progress": progress}
             asked = call(engine=engine, **limits)
+        if listed is not None and budget is None:
+            asked = replace(asked, spent=listed.spent(journal_records(journal.path)))
         tell_asked(asked, prices)
         return asked
 
@@ -272,23 +315,38 @@ EVERY = 30.0
 """Seconds between progress lines if standard error is not a terminal."""
 
 
+def status_of(engine: Engine) -> Callable[[], str]:
+    """Returns what says what an engine is waiting for, if it tells."""
+    return lambda: str(getattr(engine, "status", ""))
+
+
 @contextmanager
 def asking_progress(
-    doing: str = "generating",
+    doing: str = "generating", status: Callable[[], str] = str
 ) -> Iterator[Callable[[int, int, float, int], None]]:
     """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
 
-    If standard error is not a terminal, prints the same as a line at intervals.
+    `status` is asked what to show besides. If standard error is not a terminal, prints the same as a line at
+    intervals.
     """
     process.interrupt_reads()
     name = bars.TextColumn("{task.description}", markup=False)
     rate = bars.TextColumn("{task.fields[rate]}", markup=False)
     columns = (bars.SpinnerColumn(), name, bars.BarColumn(), bars.MofNCompleteColumn(), rate)
-    line = [""]
+    line, told = [""], [""]
+
+    def shown_line() -> str:
+        waiting = status()
+        shown = ", ".join(filter(None, [line[0], waiting]))
+        # Batches take hours.
+        new = "" if waiting and shown == told[0] else shown
+        told[0] = shown
+        return new
+
     with (
-        terminal.progress(*columns, bars.TimeRemainingColumn()) as bar,
+        terminal.progress(*columns, _Status(status), bars.TimeRemainingColumn()) as bar,
         logged("pfgen_rs.generate"),
-        told_at_times(lambda: line[0], EVERY),
+        told_at_times(shown_line, EVERY),
     ):
         task = bar.add_task(doing, total=None, rate="")
 
@@ -298,6 +356,15 @@ def asking_progress(
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
+
+
+class _Status(bars.ProgressColumn):
+    def __init__(self, status: Callable[[], str]) -> None:
+        super().__init__()
+        self._status = status
+
+    def render(self, _task: bars.Task) -> Text:
+        return Text(self._status())
 
 
 def _line(done: int, total: int, rate: float, failed: int) -> str:
@@ -335,43 +402,40 @@ def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
     return process.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
-def _spent(journal: Journal, prices: costs.Prices) -> float:
-    """Returns what the stored answers have cost, as far as their tokens were reported."""
-    from pfgen_rs.ask.journal import journal_records
-
-    used = [record.get("usage") or {} for record in journal_records(journal.path)]
-    prompt, completion = (
-        sum(each.get(f"{kind}_tokens", 0) for each in used) for kind in ("prompt", "completion")
-    )
-    return prices.cost(prompt, completion)
-
-
-def _tell_estimate(
-    groups: Sequence[Group],
-    journal: Journal,
+def tell_dry_run(
+    estimate: costs.Estimate,
+    stored: int,
     counter: costs.TokenCounter,
     prices: costs.Prices | None,
 ) -> None:
-    from pfgen_rs.ask import costs, loop
-
-    left = loop.open_requests(journal, groups)
-    count = sum(len(group.requests) for group in left)
-    stored = sum(len(group.requests) for group in groups) - count
-    prompt = sum(
-        costs.prompt_tokens(request, counter) for group in left for request in group.requests
-    )
-    limits = [(len(group.requests), group.respondent.limit) for group in left]
-    known = [requests * limit for requests, limit in limits if limit is not None]
-    most = sum(known) if len(known) == len(limits) else None
+    """Print what would be asked; `stored`: number of requests that are answered already."""
+    most = estimate.completion
     lines = [
-        f"{counted(count, 'request')} to send, {stored:,} already answered",
-        f"prompt tokens: {prompt:,} (counted by {counter.name})",
+        f"{counted(estimate.requests, 'request')} to send, {stored:,} already answered",
+        f"prompt tokens: {estimate.prompt:,} (counted by {counter.name})",
         "completion tokens: " + ("no limit" if most is None else f"at most {most:,}"),
     ]
     if prices is not None:
-        cost = None if most is None else prices.shown(prices.cost(prompt, most))
-        lines.append("cost: unknown" if cost is None else f"cost: at most {cost}")
+        cost = estimate.cost(prices)
+        lines.append("cost: unknown" if cost is None else f"cost: at most {prices.shown(cost)}")
     process.emit("\n".join(lines) + "\n")
+
+
+def tell_estimate(
+    estimate: costs.Estimate, counter: costs.TokenCounter, prices: costs.Prices | None
+) -> None:
+    """Say what requests cost at most, if there are prices."""
+    if prices is None or not estimate.requests:
+        return
+    cost = estimate.cost(prices)
+    most = (
+        "unknown, since the output has no limit"
+        if cost is None
+        else f"at most {prices.shown(cost)}"
+    )
+    process.remark(
+        f"cost of {counted(estimate.requests, 'request')}: {most} (tokens counted by {counter.name})"
+    )
 
 
 def tell_asked(asked: loop.Asked, prices: costs.Prices | None = None) -> None:

@@ -14,13 +14,14 @@ from pfgen_rs.questions.locate import BUNDLED
 
 if TYPE_CHECKING:
     from pfgen_rs import ask, generate
+    from pfgen_rs.ask import costs
     from pfgen_rs.ask.engines.manual import AnswersFile
 
 _MANUAL = "manual"
 _PUBLISHED_EXAMPLES = 20
 _OF_RUNS = ("seed", "prefix", "enable_thinking")
 """Settings of prompts, which engines do not take."""
-_UNRECORDED = ("timeout", "retries")
+_UNRECORDED = ("timeout", "retries", "poll", "wait")
 """Settings that change no answer."""
 
 
@@ -150,12 +151,15 @@ def generate_answers(
         process.remark(beginning)
         _export(config, shown, trials, out, export)
         return
+    costed = asking.prices_of(model)
+    if costed is not None:
+        _tell_estimate(model, config, shown, trials, out, costed[1])
     with (
         closing(_engine(asking, model, answers, given)) as engine,
         engine_options.resumable_asking(config.folder(out), "answered"),
         # What is logged of the score is said with it.
         progress_log.logged("pfgen_rs", lambda _: None),
-        engine_options.asking_progress() as progress,
+        engine_options.asking_progress(status=engine_options.status_of(engine)) as progress,
     ):
         process.remark(f"{beginning}, into {config.folder(out)}")
         run = generate.generate(
@@ -173,6 +177,10 @@ def generate_answers(
         _tell_import(engine)
     engine_options.tell_asked(run)
     _tell_run(run)
+    if costed is not None and run.usage:
+        used = run.usage
+        tokens = used.prompt_tokens, used.completion_tokens, used.cached_tokens
+        process.remark(f"cost of this call: {costed[1].shown(costed[1].cost(*tokens))}")
     if score:
         _tell_score(run)
     engine_options.finish_asking(run)
@@ -205,6 +213,24 @@ def _export(
         raise typer.BadParameter(f"{path.parent}: not a directory", param_hint="--export")
     write_atomic(path, lines.encode())
     process.emit(f"wrote {counted(len(tasks), 'task')} to {path}\n")
+
+
+def _tell_estimate(
+    model: str,
+    config: "generate.RunConfig",
+    examples: "Sequence[generate.Example]",
+    trials: int,
+    out: Path,
+    prices: "costs.Prices",
+) -> None:
+    from pfgen_rs.ask import costs
+    from pfgen_rs.generate import open_tasks
+
+    tasks = open_tasks(config, examples=examples, trials=trials, results=out)
+    texts = [[message["content"] for message in task.messages] for task in tasks]
+    counter = costs.token_counter(model)
+    estimate = costs.estimate_of(texts, config.max_tokens, counter)
+    engine_options.tell_estimate(estimate, counter, prices)
 
 
 def _engine(

@@ -18,12 +18,21 @@ from pfgen_rs.ask.protocol import Engine
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.registry import loaded
 
-__all__ = ["engine", "kind", "make", "names", "names_with", "options", "recorded_name"]
+__all__ = [
+    "engine",
+    "in_batches",
+    "kind",
+    "make",
+    "names",
+    "names_with",
+    "options",
+    "recorded_name",
+]
 
 GROUP = "pfgen_rs.engines"
 _HIDDEN = ("api_key", "backoff", "path")
 """Options that cannot be written as text, or must not be written anywhere."""
-_FIRST = ("openai", "vllm", "transformers")
+_FIRST = ("openai", "anthropic", "vllm", "transformers")
 """Engines that are listed first: those that run a model without more ado."""
 
 Kind = TypeVar("Kind", bound=type)
@@ -100,6 +109,21 @@ def make(name: str, model: str, **given: Any) -> Engine:
         known = ", ".join(options(name))
         raise SettingsError(f"engine {name}: {error} (its options: {known})") from None
     return cast("Engine", cls(model, **given))
+
+
+def in_batches(engine: Engine, **settings: Any) -> Engine:
+    """Returns an engine that asks in batches; `settings`: those of `pfgen_rs.ask.batches.BatchEngine`.
+
+    Raises `SettingsError` for engines whose servers have no batches.
+    """
+    if not hasattr(engine, "batch_form"):
+        able = [name for name in _usable() if hasattr(kind(name), "batch_form")]
+        raise SettingsError(
+            f"the engine {engine.name!r} has no batches: --batch requires the engine {' or '.join(able)}"
+        )
+    from pfgen_rs.ask.batches import BatchEngine
+
+    return BatchEngine(cast("Any", engine), **settings)
 
 
 def recorded_name(name: str) -> str:

@@ -238,7 +238,7 @@ def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
         raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
     if "error" in record:
         # A program that asks a server gets the key from the environment, too.
-        reason = server.redacted(text_field(record, "error"), os.environ.get(server.KEY))
+        reason = server.redacted(text_field(record, "error"), os.environ.get(server.OPENAI.key))
         return Failed(open_tasks.pop(number), reason[:_REASON])
     answer = text_field(record, "answer")
     return Answered(open_tasks.pop(number), answer)

@@ -1,0 +1,106 @@
+"""Coroutines in a thread of their own, with their results as a plain iterator."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Generic, TypeVar
+
+from pfgen_rs.ask import protocol
+from pfgen_rs.io.ahead import THREADS, Pipe
+
+T = TypeVar("T")
+R = TypeVar("R")
+Opened = AbstractAsyncContextManager[Callable[[T], Awaitable[R]]]
+"""A context that holds resources (connections) and returns the coroutine function that uses them."""
+
+_GRACE = 5.0
+"""Seconds to wait for connections to close."""
+
+
+def gathered(
+    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], concurrency: int
+) -> Iterator[R]:
+    """Yield the result for each item in order of completion, processing at most `concurrency` at a time.
+
+    Items are taken in the caller's thread, at most `2 * concurrency` ahead of the results that were consumed,
+    and started in order; `None` means that no item is available until another result has been consumed. An
+    error is raised after the results before it and cancels all other work, as does closing the iterator. Also
+    works if the caller's thread runs an event loop.
+    """
+    source, begun, window = iter(items), 0, 2 * concurrency
+    work = _ConcurrentWork(opened, concurrency)
+    work.start()
+    try:
+        while True:
+            # Waking the other thread costs more than counting.
+            if (window - begun) * 4 >= concurrency:
+                more = protocol.available(source, window - begun)
+                begun += len(more)
+                work.add(more)
+            if not begun:
+                return
+            result = next(work.results)
+            begun -= 1
+            yield result
+    finally:
+        work.stop()
+
+
+class _ConcurrentWork(Generic[T, R]):
+    """One call of `gathered`: an event loop, its thread, and the pipe out of it."""
+
+    def __init__(self, opened: Callable[[], Opened[T, R]], concurrency: int) -> None:
+        self._opened = opened
+        self._concurrency = concurrency
+        self._items = asyncio.Queue[T]()
+        # As many results may be ready as items were added, so putting one never blocks.
+        self.results = Pipe[R](2 * concurrency)
+        self._loop = asyncio.new_event_loop()
+        self._main = self._loop.create_task(self._all())
+        self._thread = threading.Thread(target=self._run, name=THREADS, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def add(self, items: Sequence[T]) -> None:
+        """Queue items to be processed."""
+        if items:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._put, items)
+
+    def stop(self) -> None:
+        """Cancel work in progress, and wait briefly for it to end."""
+        self.results.stop()
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._main.cancel)
+        self._thread.join(_GRACE)
+
+    def _put(self, items: Sequence[T]) -> None:
+        for item in items:
+            self._items.put_nowait(item)
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        try:
+            self._loop.run_until_complete(self._main)
+        except BaseException as raised:
+            error = raised
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+        self.results.end(error)
+
+    async def _all(self) -> None:
+        async with self._opened() as work:
+            workers = [asyncio.create_task(self._worker(work)) for _ in range(self._concurrency)]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _worker(self, work: Callable[[T], Awaitable[R]]) -> None:
+        while True:
+            self.results.put(await work(await self._items.get()))

@@ -1,0 +1,413 @@
+"""Batches of requests: partial, expired, refused, shuffled and damaged ones, and servers that fail."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pfgen_rs.ask.batches as batches_module
+from batch_service import KEY, BatchService, HangUpError, Plan, said
+from engine_tasks import SHORT
+from helpers import pfgen
+from judging import JUDGE, keys, made_pairs, records
+from pfgen_rs.ask import engines
+from pfgen_rs.ask.batch_forms import AnthropicBatches, OpenAIBatches
+from pfgen_rs.ask.batches import BatchEngine
+from pfgen_rs.ask.costs import Budget, Prices, token_counter
+from pfgen_rs.ask.engines.anthropic import AnthropicEngine
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.loop import Asked
+from pfgen_rs.ask.protocol import Engine
+from pfgen_rs.ask.request import Group
+from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.judge import Pair, write_pairs
+from pfgen_rs.judge.compare import compare
+from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
+
+pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+
+REASON = find_prompt("reason", "pairwise")
+BOTH = pytest.mark.parametrize("kind", ["openai", "anthropic"])
+TOTAL = 16
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+
+def engine_of(service: BatchService, kind: str, **more: Any) -> BatchEngine:
+    """An engine that does not wait long."""
+    waiting = {name: more.pop(name) for name in ("poll", "wait") if name in more}
+    settings: dict[str, Any] = {"retries": 2, "backoff": SHORT, "timeout": 20.0, **more}
+    kinds: dict[str, Callable[..., Engine]] = {"openai": OpenAIEngine, "anthropic": AnthropicEngine}
+    url = service.url if kind == "openai" else service.root
+    found = engines.in_batches(
+        kinds[kind]("m", base_url=url, **settings), **{"poll": 0.02, **waiting}
+    )
+    assert isinstance(found, BatchEngine)
+    return found
+
+
+def judge(service: BatchService, kind: str, out: Path, **more: Any) -> Asked:
+    """Ask about eight pairs in both orders."""
+    limits = {name: more.pop(name) for name in ("budget", "pairs") if name in more}
+    pairs: Sequence[Pair] = limits.pop("pairs", made_pairs(8))
+    asked: Judge = more.pop("judge", JUDGE)
+    return compare(pairs, engine_of(service, kind, **more), asked, REASON, out, **limits)
+
+
+def check(service: BatchService, out: Path, total: int = TOTAL) -> list[dict[str, Any]]:
+    """Each answer is stored once, where it belongs."""
+    found = records(out)
+    prompts = {
+        (request.about["pair"], request.about["order"]): request.messages[-1][1]
+        for request in comparison_requests(made_pairs(total // 2), REASON)
+    }
+    assert sorted(keys(found)) == sorted(prompts)
+    for record in found:
+        asked = {"prompt": prompts[record["pair"], record["order"]]}
+        seed = {"seed": 1} if record["judge"]["engine"] != "anthropic" and has_seed(service) else {}
+        assert record["output"] == said({**asked, **seed})
+    return found
+
+
+def has_seed(service: BatchService) -> bool:
+    return any("seed" in body for batch in service.batches for _, body in batch.requests)
+
+
+@BOTH
+def test_a_batch_has_the_requests_that_would_be_sent_one_by_one(kind: str, tmp_path: Path) -> None:
+    with BatchService(Plan(model="served-2")) as service:
+        judge(service, kind, tmp_path / "v")
+        found = check(service, tmp_path / "v")
+        [batch] = service.batches
+        sent = [body for _, body in batch.requests]
+        service.asked.clear()
+        bodies: list[Any] = []
+        service.says = lambda body: bodies.append(body) or said(body)  # type: ignore[func-returns-value]
+        inner = engine_of(service, kind)._engine
+        asked = compare(made_pairs(8), inner, JUDGE, REASON, tmp_path / "w")
+    assert asked.complete
+    assert sorted(map(repr, bodies)) == sorted(map(repr, sent))
+    assert [r["digest"] for r in found] == [r["digest"] for r in sorted_as(found, tmp_path / "w")]
+    assert {record["served"] for record in found} == {"served-2"}
+    assert {record["batch"] for record in found} == {batch.name}
+    assert {len(i) for i, _ in batch.requests} == {49}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "cached_tokens": 40}
+    assert all(record["usage"] == usage for record in found)
+    assert all(KEY not in str(call) for call in service.calls)
+    assert all(KEY in str(headers) for headers in service.headers)
+
+
+def sorted_as(found: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    other = {(r["pair"], r["order"]): r for r in records(folder)}
+    return [other[r["pair"], r["order"]] for r in found]
+
+
+def shuffled(lines: list[bytes]) -> list[bytes]:
+    return random.Random(1).sample(lines, len(lines))
+
+
+def with_strangers(lines: list[bytes]) -> list[bytes]:
+    stranger = {**json.loads(lines[0]), "custom_id": "of-nobody"}
+    return [json.dumps(stranger).encode(), *lines, *lines[:3], b""]
+
+
+@BOTH
+@pytest.mark.parametrize("edit", [shuffled, with_strangers])
+def test_lines_come_in_any_order_twice_and_of_strangers(
+    kind: str,
+    edit: Callable[[list[bytes]], list[bytes]],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with BatchService(Plan(edit=edit)) as service:
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    said_ = "has results of 1 request that were not in it, which are ignored, such as 'of-nobody'"
+    assert (said_ in caplog.text) == (edit is with_strangers)
+
+
+def second(dropped: str) -> Callable[[int, Any], str | None]:
+    return lambda number, _: dropped if number % 2 else None
+
+
+@BOTH
+@pytest.mark.parametrize(("dropped", "final"), [("expired", "expired"), ("canceled", "cancelled")])
+def test_what_is_missing_fails_and_is_asked_by_the_next_call(
+    kind: str, dropped: str, final: str, tmp_path: Path
+) -> None:
+    with BatchService(Plan(drop=second(dropped), final=final)) as service:
+        asked = judge(service, kind, tmp_path / "v")
+        assert (asked.stored, len(asked.failures)) == (8, 8)
+        assert all(dropped[:6] in failure.reason for failure in asked.failures)
+        assert judge(service, kind, tmp_path / "v").new == 8
+        check(service, tmp_path / "v")
+        assert [len(batch.requests) for batch in service.batches] == [16, 8]
+
+
+@BOTH
+def test_a_batch_without_some_results(kind: str, tmp_path: Path) -> None:
+    with BatchService(Plan(edit=lambda lines: lines[3:])) as service:
+        asked = judge(service, kind, tmp_path / "v")
+        reasons = {failure.reason for failure in asked.failures}
+        assert (asked.new, reasons) == (13, {"the batch ended without a result of it"})
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert Counter(service.asked.values()) == {1: 13, 2: 3}
+
+
+def damaged(lines: list[bytes]) -> list[bytes]:
+    return [*lines[:5], b'{"custom_id": 7}', b"\xff\xfe", lines[5], lines[6][:50]]
+
+
+@BOTH
+def test_damaged_results_are_fetched_again_and_then_asked_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pfgen_rs.ask.batch_server._BETWEEN", 0.01)
+    with BatchService(Plan(edit=damaged)) as service:
+        asked = judge(service, kind, tmp_path / "v")
+        assert asked.new == 6
+        assert "(3 damaged lines in its results)" in asked.failures[0].reason
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+
+
+@BOTH
+def test_results_that_are_damaged_once_cost_nothing(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pfgen_rs.ask.batch_server._BETWEEN", 0.01)
+    edits = iter([damaged])
+    plan = Plan(edit=lambda lines: next(edits, list)(lines))
+    with BatchService(plan) as service:
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert set(service.asked.values()) == {1}
+
+
+@BOTH
+def test_results_that_are_a_web_page_stay_open(kind: str, tmp_path: Path) -> None:
+    pages = iter([lambda _: [b"<html>", b"<body>"]])
+    plan = Plan(edit=lambda lines: next(pages, list)(lines))
+    with BatchService(plan) as service:
+        with pytest.raises(GenerationError, match="are no JSON lines; they begin with '<html>'"):
+            judge(service, kind, tmp_path / "v")
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert set(service.asked.values()) == {1}
+
+
+@BOTH
+def test_a_refused_file_is_an_error_in_the_server_s_words(kind: str, tmp_path: Path) -> None:
+    words = [f"the model is not known {KEY}", "second"]
+    with BatchService(Plan(refused=words)) as service:
+        with pytest.raises(GenerationError, match="the model is not known") as caught:
+            judge(service, kind, tmp_path / "v")
+        assert KEY not in str(caught.value)
+        assert ("line 1: second" in str(caught.value)) == (kind == "openai")
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+
+
+@BOTH
+def test_large_jobs_are_split(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in (OpenAIBatches, AnthropicBatches):
+        monkeypatch.setattr(form, "most", 5)
+    with BatchService(Plan(looks=3), Plan(), Plan(refused=["no"]), Plan()) as service:
+        for form in (OpenAIBatches, AnthropicBatches):
+            monkeypatch.setattr(form, "most_bytes", 10**9)
+        with pytest.raises(GenerationError, match="no"):
+            judge(service, kind, tmp_path / "v")
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+        assert {1} == set(service.asked.values())
+        sizes = sorted(len(batch.requests) for batch in service.batches)
+        assert sum(sizes) - (5 if kind == "openai" else 0) == TOTAL
+        assert max(sizes) == 5
+    with BatchService() as service:
+        for form in (OpenAIBatches, AnthropicBatches):
+            monkeypatch.setattr(form, "most_bytes", 1)
+        assert judge(service, kind, tmp_path / "w").complete
+        assert len(service.batches) == TOTAL
+
+
+@BOTH
+def test_without_waiting(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with BatchService(Plan(looks=2)) as service:
+        for expected in (0, 0, 16):
+            caplog.clear()
+            asked = judge(service, kind, tmp_path / "v", wait=False)
+            assert asked.stored == expected
+            said_ = "16 requests in batches at the server: the same command collects the answers"
+            assert (said_ in caplog.text) == (not expected)
+        check(service, tmp_path / "v")
+    assert len(service.batches) == 1
+
+
+def flaky(times: int) -> Callable[[], None]:
+    left = [times]
+
+    def hook() -> None:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise HangUpError
+
+    return hook
+
+
+@BOTH
+@pytest.mark.parametrize("moment", ["before create", "create", "look", "results", "list", "upload"])
+def test_connections_that_break_double_nothing(kind: str, moment: str, tmp_path: Path) -> None:
+    with BatchService() as service:
+        service.hooks[moment] = flaky(2)
+        if moment == "list":
+            service.hooks["create"] = flaky(1)
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert set(service.asked.values()) == {1}
+
+
+def test_a_server_that_knows_no_metadata_is_asked_by_the_file(tmp_path: Path) -> None:
+    with BatchService() as service:
+        service.has_metadata = False
+        service.hooks["create"] = flaky(1)
+        assert judge(service, "openai", tmp_path / "v").complete
+    assert set(service.asked.values()) == {1}
+
+
+def test_a_batch_of_somebody_else_is_not_taken_for_the_own(tmp_path: Path) -> None:
+    with BatchService() as service:
+        others = [(f"x{n}", {"messages": [{"content": f"他{n}"}]}) for n in range(TOTAL)]
+        service.create(others)
+        service.hooks["create"] = flaky(1)
+        assert judge(service, "anthropic", tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert set(service.asked.values()) == {1}
+
+
+def unknown_logprobs(_number: int, body: Any) -> tuple[str, str] | None:
+    return ("not supported with this model", "logprobs") if "logprobs" in body else None
+
+
+def test_optional_parameters_are_left_out_in_a_second_batch(tmp_path: Path) -> None:
+    asked = Judge("openai-api", "m", max_tokens=64, logprobs=20)
+    with BatchService(Plan(drop=unknown_logprobs), Plan(drop=unknown_logprobs)) as service:
+        done = judge(service, "openai", tmp_path / "v", judge=asked, optional="logprobs")
+        assert done.complete
+        found = check(service, tmp_path / "v")
+        assert len(service.batches) == 2
+    assert {tuple(record["left_out"]) for record in found} == {("logprobs",)}
+    with BatchService(Plan(drop=unknown_logprobs)) as service:
+        done = judge(service, "openai", tmp_path / "w", judge=asked)
+        assert "It rejects the option logprobs" in done.failures[0].reason
+
+
+def test_other_settings_are_told_and_asked_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with BatchService(Plan(looks=99)) as service:
+        judge(service, "openai", tmp_path / "v", wait=False)
+        done = judge(service, "openai", tmp_path / "v", extra={"top_k": 1})
+        assert done.complete
+    assert "16 requests are in batches that were submitted with other settings" in caplog.text
+
+
+@BOTH
+def test_another_address_is_refused(kind: str, tmp_path: Path) -> None:
+    with BatchService(Plan(looks=99)) as service, BatchService() as other:
+        judge(service, kind, tmp_path / "v", wait=False)
+        with pytest.raises(GenerationError, match=f"in a batch at {service.root}.* not at "):
+            judge(other, kind, tmp_path / "v")
+        assert not other.calls
+
+
+@BOTH
+def test_a_batch_that_is_gone_is_an_error(kind: str, tmp_path: Path) -> None:
+    with BatchService(Plan(looks=99)) as service:
+        judge(service, kind, tmp_path / "v", wait=False)
+        service.batches.clear()
+        with pytest.raises(
+            GenerationError, match=r"which 16 requests are in, is not found.*\.batches"
+        ):
+            judge(service, kind, tmp_path / "v")
+
+
+@BOTH
+def test_answers_with_the_key_are_discarded(kind: str, tmp_path: Path) -> None:
+    with BatchService() as service:
+        service.says = lambda _: f"{KEY} A"
+        asked = judge(service, kind, tmp_path / "v")
+        assert asked.stored == 0
+        assert "the answer contains the API key" in asked.failures[0].reason
+    everything = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    assert KEY.encode() not in everything
+
+
+@BOTH
+def test_a_budget_holds_for_batches(kind: str, tmp_path: Path) -> None:
+    requests = list(comparison_requests(made_pairs(8), REASON))
+    counter = token_counter("m")
+    prices = Prices(1.0, 10.0, batch=0.5).in_batches()
+    most = [prices.cost(sum(len(t) + 4 for t in request.texts), 64) for request in requests]
+    with BatchService() as service:
+        budget = Budget(sum(most[:5]) + most[5] / 2, prices, counter, [Group(JUDGE, requests)])
+        asked = judge(service, kind, tmp_path / "v", budget=budget)
+        # What was reserved and not spent allows for more.
+        assert [len(batch.requests) for batch in service.batches][0] == 5
+        assert asked.spent == pytest.approx(asked.new * prices.cost(100, 10))
+        assert asked.spent <= budget.limit
+        assert asked.unaffordable + asked.new == TOTAL
+
+
+def test_retries_of_what_is_invalid_are_new_requests(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.jsonl", made_pairs(2))
+    given = ["judge", "compare", tmp_path / "pairs.jsonl", "-e", "openai", "-m", "m", "--batch"]
+    given += ["--set=poll=0.05", "--out", tmp_path / "v", "--keep-going"]
+    with BatchService() as service:
+        service.says = lambda _: "わかりません"
+        assert pfgen(*given, env=service.environment).returncode == 0
+        service.says = said
+        done = pfgen(*given, "--retry-invalid", env=service.environment)
+        assert (done.returncode, "4 new" in done.stdout) == (0, True), done.stderr
+        assert set(service.asked.values()) == {2}
+        assert len({i for batch in service.batches for i, _ in batch.requests}) == 8
+
+
+def test_settings_are_checked() -> None:
+    with BatchService() as service:
+        for more, said_ in (
+            ({"poll": 0}, "poll must be a positive number"),
+            ({"wait": "no"}, "wait must be true or false"),
+        ):
+            with pytest.raises(SettingsError, match=said_):
+                engine_of(service, "openai", **more)
+        with pytest.raises(SettingsError, match="batches need a folder"):
+            list(engine_of(service, "openai").generate([], JUDGE.parameters))
+    done = pfgen("generate", "m", "-e", "command", "--command=true", "--batch", "--trials=1")
+    assert done.returncode == 2
+    assert (
+        "the engine 'command' has no batches: --batch requires the engine openai or anthropic"
+        in done.stderr
+    )
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with BatchService(Plan(looks=3)) as service:
+        engine = engine_of(service, "openai")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batches_module.time, "sleep", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                compare(made_pairs(8), engine, JUDGE, REASON, tmp_path / "v")
+        assert judge(service, "openai", tmp_path / "v").complete
+    assert set(service.asked.values()) == {1}
