@@ -29,6 +29,7 @@
   const kinds = {
     unequal: pfgen.isUnequal,
     flipped: pfgen.isFlipped,
+    unstable: (own, row) => own.unstable[row],
     judges_differ: (own, row) => differ(judgeLetters(row)),
     against: (own, row) => isLetter(index.majority[row]) && wasSeen(own, row) && decision(own, row) !== index.majority[row],
     people_differ: (own, row) => differ(raterLetters(row)),
