@@ -147,7 +147,7 @@ def _read_texts(
             if order == 2 and letter:
                 letter = verdicts.SWAPPED[letter]
             own = Said(record.get("output") or "", record.get("problem"), letter)
-            said.setdefault(pair_id, {})[order, record.get("sample", 0)] = own
+            said.setdefault(pair_id, {})[order, record.get("sample") or 0] = own
             drawn.add(pair_id, own.output, own.problem)
     return criteria, said
 
