@@ -190,7 +190,7 @@ def test_questions_and_dialogues_are_told_apart(tmp_path: Path) -> None:
     question = {"question_id": 5, "category": "math", "turns": ["a", "b"], "reference": ["r", "s"]}
     path = write_json_lines(tmp_path / "q.jsonl", [question])
     items, dialogues = answering.read_items(path)
-    assert items == [Item("5", "math", ("a", "b"), reference=("r", "s"), question=True)]
+    assert items == [Item("5", "math", ("a", "b"), reference=("r", "s"))]
     assert not dialogues
     with pytest.raises(InputError, match="contains questions without first answers"):
         answering.read_items(path, turns="second")
@@ -274,12 +274,12 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
     found = grading.model_scores(tmp_path / "g")
     columns = ["version", "model", "category", "dialogues", "invalid", "rating"]
     wanted = {
-        ("lite", "a"): [(2, 0, 2.0), (3, 0, 5.0), (5, 0, 19 / 5)],
-        ("lite", "b"): [(2, 0, 7.0), (2, 1, 7.0), (4, 1, 7.0)],
-        ("hard", "a"): [(1, 0, 1.0), (1, 0, 2.0), (2, 0, 1.5)],
-        ("hard", "b"): [(1, 0, 7.0), (1, 0, 7.0), (2, 0, 7.0)],
+        ("lite", "a"): [(2, 0, 2.0), (3, 0, 5.0), (5, 0, 3.5), (5, 0, 19 / 5)],
+        ("lite", "b"): [(2, 0, 7.0), (2, 1, 7.0), (4, 1, 7.0), (4, 1, 7.0)],
+        ("hard", "a"): [(1, 0, 1.0), (1, 0, 2.0), (2, 0, 1.5), (2, 0, 1.5)],
+        ("hard", "b"): [(1, 0, 7.0), (1, 0, 7.0), (2, 0, 7.0), (2, 0, 7.0)],
     }
-    kinds = ("human", "roleplay", "mean")
+    kinds = ("human", "roleplay", "overall", "mean")
     assert found.select(columns).rows() == [
         (*key, kind, *row) for key in wanted for kind, row in zip(kinds, wanted[key], strict=True)
     ]
@@ -336,10 +336,10 @@ FAMILY = {
 }
 
 
-def test_fastchats_prompts_by_turn_and_category(tmp_path: Path) -> None:
+def test_answers_with_a_reference_get_the_prompt_for_it(tmp_path: Path) -> None:
     items = [
-        Item("1", "math", ("q1", "q2"), reference=("r1", "r2"), question=True),
-        Item("2", "writing", ("q1", "q2"), reference=("r1", "r2"), question=True),
+        Item("1", "算数", ("q1", "q2"), reference=("r1", "r2")),
+        Item("2", "math", ("q1", "q2")),
     ]
     answers = [ModelAnswers("m", dict.fromkeys("12", ("a1", "a2")))]
     prompts = GradingPrompts(FAMILY, "single-v1")
@@ -359,6 +359,33 @@ def test_fastchats_prompts_by_turn_and_category(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("references", "used"),
+    [
+        (("r1", "r2"), ("single-math-v1", "single-math-v1-multi-turn")),
+        (("r1", " "), ("single-math-v1", "single-v1-multi-turn")),
+        (("r1",), ("single-math-v1", "single-v1-multi-turn")),
+        ((), ("single-v1", "single-v1-multi-turn")),
+    ],
+)
+def test_the_reference_of_a_turn_chooses_its_prompt(
+    references: tuple[str, ...], used: tuple[str, str]
+) -> None:
+    item = Item("1", "算数", ("q1", "q2"), reference=references)
+    prompts = GradingPrompts(FAMILY, "single-v1")
+    assert tuple(prompts.prompt(item, turn).name for turn in (1, 2)) == used
+
+
+@pytest.mark.parametrize(("other", "shown"), [("writing", {"math"}), ("金融", {"math", "金融"})])
+def test_mt_bench_is_graded_with_the_references_that_fastchat_shows(
+    other: str, shown: set[str]
+) -> None:
+    items = [Item(c, c, ("q1", "q2"), reference=("r1", "r2")) for c in ("math", other)]
+    answers = [ModelAnswers("m", dict.fromkeys(("math", other), ("a1", "a2")))]
+    requests = grading.grade_requests(items, answers, GradingPrompts(FAMILY, "single-v1"))
+    assert {each.about["item"] for each in requests if "math" in each.about["prompt"]} == shown
+
+
 def test_prompts_by_what_they_show() -> None:
     item = Item("1", "reasoning", ("q1", "q2"), ("a1",))
     prompts = GradingPrompts(FAMILY, "single-v1")
@@ -366,7 +393,7 @@ def test_prompts_by_what_they_show() -> None:
     assert prompts.prompt(item, 2).name == "single-v1-multi-turn"  # and no reference is needed
     assert find_grading_prompts("mtbench++-5").turns_of(item) == [2]
     one = GradingPrompts({"own": Prompt("own", "grade", "{question} {answer}")}, "own")
-    assert one.turns_of(Item("1", "writing", ("q1", "q2"), question=True)) == [1]
+    assert one.turns_of(Item("1", "writing", ("q1", "q2"))) == [1]
     with pytest.raises(SettingsError, match="'own' shows one turn only"):
         one.turns_of(item)
     with pytest.raises(SettingsError, match=r"unknown prompt 'x': expected one of single-v1, "):
@@ -376,14 +403,13 @@ def test_prompts_by_what_they_show() -> None:
 def test_answers_that_cannot_be_graded(tmp_path: Path) -> None:
     prompts = find_grading_prompts("mtbench++-10")
     item = Item("1", "STEM", ("a", "b"), ("x",))
-    math = Item("1", "math", ("a", "b"), question=True)
-    family = GradingPrompts(FAMILY, "single-v1")
+    own = GradingPrompts({"own": Prompt("own", "grade", "{reference}{user1}{assistant2}")}, "own")
     for of, turns, models, used, message in (
         (item, None, 1, prompts, "'m' has no answer to '1'"),
         (item, ("x",), 1, prompts, "'m' has only 1 of 2 answers to '1'"),
         (item, ("z", "y"), 1, prompts, "'m' answered '1' after another first answer than the dia"),
         (item, ("x", "y"), 2, prompts, "answers of 'm' occur twice"),
-        (math, ("x", "y"), 1, family, "'1' has no reference answer, which prompt 'single-math-v1'"),
+        (item, ("x", "y"), 1, own, "'1' has no reference answer, which prompt 'own' needs"),
     ):
         answers = [ModelAnswers("m", {} if turns is None else {"1": turns})] * models
         with pytest.raises(InputError, match=message):
@@ -402,8 +428,9 @@ def test_published_prompts_and_answers(judging_dir: Path) -> None:
     assert (len(prompts.prompts), prompts.brief) == (4, False)
     requests = [each.about for each in grading.grade_requests(items, answers, prompts)]
     assert len(requests) == 120
-    used = {each["prompt"] for each in requests if each["category"] == "reasoning"}
-    assert used == {"single-math-v1", "single-math-v1-multi-turn"}
+    assert all(item.reference for item in items)  # but FastChat shows those for reasoning alone
+    for each in requests:
+        assert ("math" in each["prompt"]) == (each["category"] == "reasoning")
     ja = find_grading_prompts("single-v1", folder / "judge_ja_prompts.jsonl")
     assert len(list(grading.grade_requests(items, answers, ja))) == 60
     record = json.loads((folder / "gpt-4_single.jsonl").read_text().partition("\n")[0])

@@ -163,7 +163,7 @@ def test_answering_and_grading_from_the_beginning_to_table_6(tmp_path: Path) -> 
     assert f"{grades}: 10 of 10 ratings, 10 new" in done.stdout
     score = 1 + len("回答2：夕焼けは") % 10
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["lite", "org/m", *[f"{score}.00"] * 6] in rows
+    assert ["lite", "org/m", *[f"{score}.00"] * 7] in rows
     done = dialogues(*arguments)
     assert f"{grades}: 10 of 10 ratings, 0 new" in done.stdout
     assert len(asked(log)) == 10
@@ -217,9 +217,8 @@ def test_mt_benchs_questions(tmp_path: Path) -> None:
     arguments: Words = ["grade", data, "--answers", out / "model_answer.jsonl", "--out"]
     arguments += [tmp_path / "g", "--prompts", judge, "--prompt", "single-v1"]
     arguments += program(tmp_path / "g.log")
-    done = dialogues(*arguments)
-    assert done.returncode == 2
-    assert "'2' has no reference answer" in done.stderr
+    done = dialogues(*arguments, "--dry-run")
+    assert "no question has a reference answer" in done.stderr
     done = dialogues(*arguments, "--references", references)
     assert done.returncode == 0, done.stderr
     found = read_ratings([tmp_path / "g" / "judgments.jsonl"]).frame

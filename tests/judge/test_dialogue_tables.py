@@ -566,10 +566,13 @@ def test_categories_of_ratings(judged: Path) -> None:
     categories = ["writing", "math"] * 6
     path = questions_beside(judged, categories)
     [table] = tables_of([judged], ["means"], questions=path).tables
-    headings = ["judge", "model", "mean", "turn 1", "turn 2", "writing", "math"]
+    headings = ["judge", "model", "mean", "turn 1", "turn 2", "writing", "math", "overall"]
     assert table.grid.headings == headings
     assert len(table.figure().axes) == 2
     assert table.notes == ()
+    for _, part in table.frame.group_by("judge", "model"):
+        means = dict(part.select("category", "mean").iter_rows())
+        assert means["overall"] == (means["writing"] + means["math"]) / 2
     questions_beside(judged, categories[:7])
     [table] = tables_of([judged], ["means"], questions=path).tables
     assert table.notes == ("Questions without a category: 5",)

@@ -64,7 +64,7 @@ def test_examples_are_recognised_and_round_trips_change_nothing(name: str, tmp_p
             write_format(again, imported, name)
 
 
-OPTIONAL = {"g1_judgment", "g2_judgment", "tstamp", "turn", "annotator"}
+OPTIONAL = {"g1_judgment", "g2_judgment", "tstamp", "turn", "annotator", "results"}
 
 
 @every_format
@@ -79,8 +79,9 @@ def test_every_key_of_a_record_that_is_missing_or_wrong_is_refused_with_its_plac
         if key not in OPTIONAL:
             with pytest.raises(InputError):
                 read(name, {each: value for each, value in good.items() if each != key})
-    with pytest.raises(InputError, match=r"line 2: second (judgment|verdict) of"):
-        read(name, good, good)
+    if name != "llmbar":  # whose records are told apart by their places
+        with pytest.raises(InputError, match=r"line 2: second (judgment|verdict|record) of"):
+            read(name, good, good)
 
 
 @every_format

@@ -351,7 +351,7 @@ def sample(seed: int = 0, questions: int = 40, *, invalid: float = 0.05) -> pl.D
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def simple(*games: tuple[str, str, str]) -> pl.DataFrame:
+def simple(*games: tuple[str, str, str | None]) -> pl.DataFrame:
     """Games of two models and a letter, each on a question of its own."""
     rows = [(str(i), *game) for i, game in enumerate(games)]
     return pl.DataFrame(rows, schema=["question_id", "model_a", "model_b", "first"], orient="row")
@@ -539,7 +539,7 @@ def test_invalid_games() -> None:
             frame.with_columns(first=pl.lit(None, dtype=pl.String)),
             "no pair has a decision by first",
         ),
-        (simple(("a", "a", "A")), "a pair of the model 'a' with itself"),
+        (simple(("a", "a", "A")), "no pair has a decision by first"),
         (frame.with_columns(model_b=pl.lit(None, dtype=pl.String)), "a pair without models"),
         (simple(("a", "b", "X")), "unknown letter 'X'"),
     ):
@@ -548,6 +548,14 @@ def test_invalid_games() -> None:
     for changes in ({"rule": "second"}, {"resamples": 1}, {"seed": -1}, {"level": 2}):
         with pytest.raises(SettingsError):
             rank(frame, **{"rule": "first", **changes})  # type: ignore[arg-type]
+
+
+def test_a_baseline_against_itself_is_left_out() -> None:
+    frame = simple(("a", "b", "A"), ("b", "a", "A"), ("a", "b", "B"))
+    found = rank(pl.concat([frame, simple(("a", "a", "C"), ("b", "b", None))]), rule="first")
+    assert (found.games, found.left_out, found.alone) == (3, 0, 2)
+    assert found.models.equals(rank(frame, rule="first").models)
+    assert "left out 2 pairs of a model with itself" in found.notes
 
 
 def test_without_evalica(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def test_the_index_has_what_the_decisions_say(folders: list[Path], humans: Path)
         needed = {"v1": ["judged_1"], "first": ["judged_1"], "v2": ["judged_2"]}
         for name in ("v1", "v2", "probability", "strict", "tie", "first"):
             seen = table.select(pl.all_horizontal(needed.get(name, ["judged_1", "judged_2"])))
-            letters = "." * start + "".join(
+            letters = " " * start + "".join(
                 letter or ("-" if known else ".")
                 for letter, known in zip(table[name], seen.to_series(), strict=True)
             )
@@ -86,10 +86,12 @@ def test_chunks_have_all_texts_once(folders: list[Path]) -> None:
             assert texts[reference] == pair.reference
             assert (texts[a], texts[b]) == pair.answers
             for judge, places in zip(view.judges, value["judges"], strict=True):
-                criteria, *said = (texts[place] for place in places[i])
-                assert criteria == (pair.criteria if pair.id in judge.criteria else None)
-                first, second = (judge.said.get((pair.id, order)) for order in (1, 2))
-                assert tuple(said) == (*(first or (None, None)), *(second or (None, None)))
+                criteria, *said = places[i]
+                assert texts[criteria] == (pair.criteria if pair.id in judge.criteria else None)
+                found = [
+                    [tuple(texts[place] for place in each) for each in order] for order in said
+                ]
+                assert found == [judge.samples(pair.id, 1), judge.samples(pair.id, 2)]
 
 
 def test_a_long_text_ends_a_chunk(tmp_path: Path) -> None:
@@ -185,4 +187,4 @@ def test_the_command_writes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "全 30 ペアから無作為に選んだ 7 ペア" in out.read_text(encoding="utf-8")
     view = verdict_view(folders[:1])
     assert (len(view.pairs), view.total, len(view.judges[0].read.decisions)) == (7, 30, 30)
-    assert {pair for pair, _ in view.judges[0].said} == {pair.id for pair in view.pairs}
+    assert {*view.judges[0].said} == {pair.id for pair in view.pairs}

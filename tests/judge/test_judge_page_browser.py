@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browser import NewPage, Page, expect, field, settled
+from browser import Locator, NewPage, Page, expect, field, settled
 from pfgen_rs.judge import pages
 from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
 from site_samples import HOSTILE
@@ -71,24 +71,28 @@ def is_unequal(judge: dict[str, Any], row: int) -> bool:
 
 
 SHOWN: dict[str, Predicate] = {
-    "Orders disagree": lambda _, judge, row: is_unequal(judge, row),
-    "Winner flips with the order": lambda _, judge, row: (
+    "unequal": lambda _, judge, row: is_unequal(judge, row),
+    "flipped": lambda _, judge, row: (
         is_unequal(judge, row) and "C" not in judge["v1"][row] + judge["v2"][row]
     ),
-    "No decision (undecided or invalid)": lambda _, judge, row: judge["probability"][row] == "-",
-    "Invalid verdicts": lambda _, judge, row: "-" in judge["v1"][row] + judge["v2"][row],
-    "Disagrees with the raters' majority": lambda index, judge, row: (
+    "no_decision": lambda _, judge, row: judge["probability"][row] == "-",
+    "invalid": lambda _, judge, row: "-" in judge["v1"][row] + judge["v2"][row],
+    "against": lambda index, judge, row: (
         index["majority"][row] != "-"
-        and judge["probability"][row] not in ("." + index["majority"][row])
+        and judge["probability"][row] not in (". " + index["majority"][row])
     ),
-    "Agrees with the raters' majority": lambda index, judge, row: (
-        index["majority"][row] == judge["probability"][row] != "-"
+    "with": lambda index, judge, row: index["majority"][row] == judge["probability"][row] != "-",
+    "split": lambda _, __, row: row % 7 == 2,
+    "judges_differ": lambda index, _, row: (
+        len({each["probability"][row] for each in index["judges"]} - {*". "}) > 1
     ),
-    "Raters have no majority": lambda _, __, row: row % 7 == 2,
-    "Judges disagree": lambda index, _, row: (
-        len({each["probability"][row] for each in index["judges"]} - {"."}) > 1
-    ),
+    "people_differ": lambda index, _, row: len({x[row] for x in index["letters"]} - {"-"}) > 1,
 }
+
+
+def kind(page: Page, name: str) -> Locator:
+    """The box of a kind of pairs."""
+    return page.locator(f"[name=show][value={name}]")
 
 
 @pytest.mark.parametrize("judge", [0, 1])
@@ -96,21 +100,24 @@ def test_what_to_show(page: Page, made: Path, index: dict[str, Any], judge: int)
     opened(page, made)
     field(page, "Judge").select_option(str(judge))
     expect_pairs(page, list(range(COUNT)))
-    for label, is_wanted in SHOWN.items():
-        field(page, "Show").select_option(label=label)
+    for name, is_wanted in SHOWN.items():
+        expect(kind(page, name).locator("xpath=..")).not_to_have_text(re.compile(r"\b0$"))
+        kind(page, name).check()
         rows = [row for row in range(COUNT) if is_wanted(index, index["judges"][judge], row)]
         assert 0 < len(rows) < COUNT
         expect_pairs(page, rows)
+        expect(kind(page, name).locator("xpath=..")).to_contain_text(f" {len(rows)}")
+        kind(page, name).uncheck()
 
 
 def test_rule_task_models_and_order(page: Page, made: Path, index: dict[str, Any]) -> None:
     opened(page, made)
-    field(page, "Show").select_option("no_decision")
+    kind(page, "no_decision").check()
     own = index["judges"][0]
-    seen = [own["v1"][row] + own["v2"][row] != ".." for row in range(COUNT)]
+    seen = [not {*own["v1"][row] + own["v2"][row]} <= {*". "} for row in range(COUNT)]
     for rule in ("strict", "tie", "first", "probability"):
         field(page, "Decided by").select_option(rule)
-        expect_pairs(page, [row for row in range(COUNT) if seen[row] and own[rule][row] in "-."])
+        expect_pairs(page, [row for row in range(COUNT) if seen[row] and own[rule][row] in "-. "])
     page.get_by_role("button", name="Reset").click()
     field(page, "Task").select_option(label="校正")
     wanted = [row for row in range(COUNT) if PAIRS[row].task == "校正"]
@@ -205,10 +212,13 @@ def test_a_pair_says_everything(page: Page, made: Path) -> None:
     assert "rater 0 B" in facts[1]
     assert "majority B" in facts[1]
     assert "other · reason C" in facts[2]
-    reasons = card.locator("details").nth(1)
-    reasons.locator("summary").press("Enter")
-    expect(reasons).to_contain_text("“A” is the answer of org/beta and “B” that of org/gamma")
-    expect(reasons.locator(".text")).to_have_text("理由11の2\nA")
+    second_order = card.locator(".order").nth(1)  # unfolded, since it is the only pair
+    expect(second_order).to_contain_text("“A” is the answer of org/beta and “B” that of org/gamma")
+    shown_as = second_order.locator("h5").all_inner_texts()
+    assert shown_as[:2] == ["Shown as “A”: answer B org/beta", "Shown as “B”: answer A org/gamma"]
+    texts = second_order.locator(".text").all_inner_texts()
+    assert texts[:3] == [pair.answers[1], pair.answers[0], "理由11の2\nA"]
+    assert shown_as[2:] == ["judge · reason B", "other · reason C"]
     for summary, folded in {"Criteria": pair.criteria, "Reference answer": pair.reference}.items():
         card.get_by_text(summary).click()
         assert folded is not None
@@ -305,10 +315,8 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Page, hostile: Path) -> No
         card = page.locator("#list .pair").nth(i)
         answers = card.locator(".side .text").evaluate_all("all => all.map(p => p.textContent)")
         assert answers == [boxed(text), boxed(f"{text}!")]
-        if i not in (6, 8):  # pairs that lack verdicts
-            outputs = card.locator("details .text").evaluate_all(
-                "all => all.map(p => p.textContent)"
-            )
+        if i != 8:  # a pair without verdicts
+            outputs = card.locator(".said .text").evaluate_all("all => all.map(p => p.textContent)")
             assert boxed(f"{text} [[A]]") in outputs
     assert (
         page.evaluate("document.querySelectorAll('main img, main script, main b.bold').length") == 0

@@ -462,6 +462,13 @@ def test_judgments_without_probabilities_are_told_how_to_decide(tmp_path: Path) 
     bare = ({k: v for k, v in each.items() if k != "probabilities"} for each in records)
     path.write_text("".join(f"{json.dumps(each)}\n" for each in bare), encoding="utf-8")
     hint = "use --by strict, tie or first"
-    assert hint in pfgen("judge", "decide", folder).stderr
-    assert hint not in pfgen("judge", "decide", folder, "--by", "strict").stderr
-    assert hint not in pfgen("judge", "decide", sample_path() / "verdicts" / "hasty").stderr
+    assert hint in pfgen("judge", "decide", folder, "--by", "probability").stderr
+    strict = pfgen("judge", "decide", folder, "--by", "strict")
+    assert hint not in strict.stderr
+    usual = pfgen("judge", "decide", folder)
+    said = "no judgment has probabilities: pairs are decided by strict"
+    assert (usual.stdout, said in usual.stderr) == (strict.stdout, True)
+    whole = pfgen("judge", "decide", sample_path() / "verdicts" / "hasty")
+    assert hint not in whole.stderr
+    assert said not in whole.stderr
+    assert "decisions by probability" in whole.stdout

@@ -9,11 +9,16 @@ COMMANDS = {
     "pairs": _asking("pairs", "Make pairs out of the answers of two or more runs."),
     "criteria": _asking("criteria", "Let a judge write evaluation criteria for each question."),
     "compare": _asking("compare", "Let a judge say which answer of each pair is better."),
+    "plan": Deferred("judge_plan", "plan", "Estimate how many samples of a judge are enough."),
     "decide": _verdicts("decide", "Decide pairs from the verdicts of both orders."),
     "agree": Deferred(
         "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
     ),
+    "meta": Deferred(
+        "judge_meta", "meta", "Compare judges on pairs whose right answers are known."
+    ),
     "rank": _verdicts("rank", "Rank models by the decisions about their pairs, with intervals."),
+    "panel": _verdicts("panel", "Decide pairs by several judges together."),
     "grade": _asking(
         "grade", "Let a judge rate the answers of runs, and correlate with their scores."
     ),

@@ -20,7 +20,7 @@ _STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff
 def agree(
     verdicts: judge_options.Folders,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -40,6 +40,7 @@ def agree(
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
     read = judge_options.read_decisions(verdicts)
+    by = judge_options.chosen_rule(read, by)
     known = {pair for each in read for pair in each.decisions["pair"]}
     people = None if humans is None else judge.read_humans(humans, known)
     found = {}
@@ -86,11 +87,22 @@ def _parts_of_agreement(found: judge.Agreement) -> list[Any]:
         if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
             parts.append(terminal.cell(resolution_text(smallest)))
     parts += _task_tables(found)
+    if len(found.repetition):
+        rows: Iterable[Iterable[object]] = (
+            (
+                "all" if row["task"] is None else row["task"],
+                *(row["order"], row["pairs"]),
+                *_with_bounds(row, "repetition"),
+            )
+            for row in found.repetition.iter_rows(named=True)
+        )
+        names = ("task", "order", "pairs", "repetition", "interval")
+        parts.append(rows_table(names, rows, title="pairs whose samples all say the same, %"))
     if found.raters:
         parts.append(_raters_table(found))
     biases = found.biases.filter(pl.col("n") > 0)
     if len(biases):
-        rows: Iterable[Iterable[object]] = (
+        rows = (
             (row["bias"], row["rater"] or "judge", *_with_bounds(row, "share"), row["n"])
             for row in biases.iter_rows(named=True)
         )
@@ -205,7 +217,11 @@ def _lines_of_agreement(found: judge.Agreement) -> Iterable[str]:
         name = _STATISTICS[between.statistic]
         yield f"agreement of the raters: {name} {between.value:.3f} ({interval})"
     if found.calibration is not None:
-        yield f"expected calibration error: {percent(found.calibration.error)} %"
+        said = f"expected calibration error: {percent(found.calibration.error)} %"
+        if found.token_calibration is not None:
+            tokens = percent(found.token_calibration.error)
+            said += f" of the samples, {tokens} % of the probabilities of their tokens"
+        yield said
 
 
 def show_comparison(names: Sequence[str], between: judge.JudgeComparison) -> None:

@@ -102,6 +102,15 @@ def compare(
     out: Annotated[Path, options.out_option("DIR", "Folder of verdicts.")],
     asking: judge_options.RetryOptions,
     prompt: judge_options.PromptName = "reason",
+    samples: judge_options.Samples = 1,
+    stop_at: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ERROR",
+            help="With several samples: ask about a pair no more once its other samples would change its "
+            "decision with at most this probability, such as 0.05.",
+        ),
+    ] = None,
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
@@ -109,31 +118,43 @@ def compare(
     work. Judgments are appended to judgments.jsonl in DIR as they arrive. The exit code is 1 if some are
     missing at the end.
 
+    With --samples, probabilities are estimated from the letters of several answers, for judges whose servers
+    report no log probabilities; `judge plan` tells from a few pairs how many are enough.
+
     Prompts: criteria-reason, criteria-result, reason, result (Morita et al.); pair, pair-math (Japanese
     Vicuna QA).
 
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
     from pfgen_rs.judge import compare as library, read_pairs, verdict_folder
-    from pfgen_rs.judge.requests import comparison_requests
+    from pfgen_rs.judge.requests import check_samples, comparison_requests
 
     chosen = asking.prompt(prompt, "pairwise")
-    judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
+    brief = chosen.verdict == "first"
+    judge = asking.retrying(asking.judge(chosen, brief=brief, samples=samples), out)
+    check_samples(judge, samples, stop_at)
     found, beside = read_pairs(pairs), library.criteria_file(pairs)
     if beside.exists():
         found, notes = library.pairs_with_criteria(found, beside)
         judge_options.warn_all(notes)
-    requests = list(comparison_requests(found, chosen))
-    call = partial(library.compare, found, judge=judge, prompt=chosen, out=out)
+    requests = list(comparison_requests(found, chosen, samples))
+    ask = partial(library.compare, samples=samples, stop_at=stop_at)
+    call = partial(ask, found, judge=judge, prompt=chosen, out=out)
     with engine_options.resumable_asking(out, "judged"):
         asked = asking.ask(judge, "judging", verdict_folder.judgment_journal(out), requests, call)
     if asked is not None:
         _tell_judged(verdict_folder.VerdictFolder(out), asked)
+    if stop_at is not None:
+        needed = "" if asked is None else f"{asked.total:,} of "
+        process.remark(
+            f"--stop-at {stop_at:g}: {needed}at most {counted(len(requests), 'judgment')} for these pairs"
+        )
     engine_options.finish_asking(asked)
 
 
 def _tell_judged(folder: "VerdictFolder", asked: "Asked") -> None:
-    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    keys = ("pair", "order", "sample")
+    last = {tuple(map(each.get, keys)): each for each in folder.present_judgments()}
     problems = Counter(each["problem"] for each in last.values() if each.get("problem"))
     judge_options.tell_asked(folder.path, asked, "judgment")
     for problem, count in problems.most_common():
@@ -165,12 +186,7 @@ def grade(
             metavar="FILE", help="File with the text that {rubric} stands for in the prompt."
         ),
     ] = None,
-    samples: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Ratings of each answer; needs a temperature above 0."
-        ),
-    ] = 1,
+    samples: judge_options.Samples = 1,
 ) -> None:
     """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
 
@@ -192,7 +208,7 @@ def grade(
     ]
     chosen = asking.prompt(prompt, "grade")
     brief = not (chosen.brackets or chosen.result)
-    judge = asking.retrying(asking.judge(chosen, brief=brief), out)
+    judge = asking.retrying(asking.judge(chosen, brief=brief, samples=samples), out)
     requests = list(grading.grading_requests(items, chosen, samples))
     call = partial(grading.grade, items, judge=judge, prompt=chosen, out=out, samples=samples)
     with engine_options.resumable_asking(out, "rated"):

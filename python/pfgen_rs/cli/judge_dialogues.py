@@ -264,7 +264,7 @@ def grade(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Reference answers in FastChat's format, for math, reasoning and coding.",
+            help="Reference answers in FastChat's format, for the questions that they are about.",
         ),
     ] = None,
     version: Annotated[
@@ -297,6 +297,7 @@ def grade(
     if not graded:
         raise typer.BadParameter("DATA contains no answers to grade", param_hint="--answers")
     prompts = grading.find_grading_prompts(prompt, asking.prompts)
+    judge_options.warn_all(prompts.notes(items))
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
     requests = list(grading.grade_requests(items, graded, prompts))

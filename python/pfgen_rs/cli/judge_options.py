@@ -40,7 +40,12 @@ Folders = Annotated[
     ),
 ]
 By = Annotated[
-    Rule, typer.Option(help="Rule by which pairs are decided; `judge decide` explains them.")
+    Rule | None,
+    typer.Option(
+        help="Rule by which pairs are decided; `judge decide` explains them (default: probability, or strict "
+        "where no judgment has probabilities).",
+        show_default=False,
+    ),
 ]
 Humans = Annotated[
     Path | None,
@@ -52,6 +57,14 @@ Humans = Annotated[
 PromptName = Annotated[
     str,
     typer.Option("--prompt", metavar="NAME", help="Prompt: a built-in one, or one of --prompts."),
+]
+Samples = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="K",
+        help="Number of independent answers to each request; several need a temperature above 0.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
 
@@ -92,6 +105,16 @@ def read_decisions(paths: Sequence[Path], by: str | None = None) -> list[FolderV
     return read
 
 
+def chosen_rule(read: Sequence[FolderVerdicts], by: Rule | None) -> Rule:
+    """Returns the rule by which pairs are decided; says so where it is not the usual one."""
+    from pfgen_rs.judge.verdict_folder import default_rule
+
+    rule = by or default_rule(read)
+    if by is None and rule != "probability":
+        process.remark(f"no judgment has probabilities: pairs are decided by {rule} (--by)")
+    return rule
+
+
 def warn_all(notes: Iterable[str]) -> None:
     """Print warnings."""
     for note in notes:
@@ -121,6 +144,16 @@ def tell_asked(out: Path, asked: loop.Asked, what: str) -> None:
 @dataclass(frozen=True, kw_only=True)
 class AskOptions(engine_options.EngineOptions):
     """How a judge is asked; every field is an option."""
+
+    temperature: Annotated[
+        str,
+        typer.Option(
+            metavar="T|none",
+            help="Sampling temperature, or 'none' for the engine's default (default: 0, or 1 with several "
+            "samples).",
+            show_default=False,
+        ),
+    ] = ""
 
     model: Annotated[
         str,
@@ -161,7 +194,7 @@ class AskOptions(engine_options.EngineOptions):
 
         return find_prompt(name, kind, self.prompts)
 
-    def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
+    def judge(self, prompt: Prompt, *, brief: bool, samples: int = 1) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
         from pfgen_rs.ask.engines import recorded_name
         from pfgen_rs.judge.requests import Judge
@@ -173,7 +206,7 @@ class AskOptions(engine_options.EngineOptions):
             recorded_name(self.engine),
             self.model,
             base_url=self.shown_base_url(),
-            temperature=self.temperature_value(),
+            temperature=self.temperature_value() if self.temperature else float(samples > 1),
             seed=self.seed,
             max_tokens=limit,
             logprobs=engine_options.tokens_or_none("--logprobs", self.logprobs),
@@ -194,7 +227,8 @@ class AskOptions(engine_options.EngineOptions):
         from pfgen_rs.ask import abilities, request
 
         def checked(engine: Engine, **limits: Unpack[loop.Limits]) -> loop.Asked:
-            if judge.logprobs is not None and "logprobs" not in abilities(engine):
+            alone = not any(each.sample for each in requests[-1:])
+            if judge.logprobs is not None and alone and "logprobs" not in abilities(engine):
                 process.warn(
                     f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
                     "expected ratings are not possible"

@@ -1,6 +1,6 @@
-"""`pfgen-rs judge decide`, `rank`, `against-scores`, `plot`, `page`, `import` and `export`."""
+"""`pfgen-rs judge decide`, `rank`, `panel`, `against-scores`, `plot`, `page`, `import` and `export`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,11 +15,14 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.bradley_terry import Ranking
+    from pfgen_rs.judge.agreement.prediction_powered import PeopleAndJudge
+    from pfgen_rs.judge.agreement.style import Controlled
+    from pfgen_rs.judge.panel import Panel
 
 
 def decide(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -36,7 +39,7 @@ def decide(
     from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
     [read] = judge_options.read_decisions([verdicts], by)
-    found = read.decisions
+    by, found = judge_options.chosen_rule([read], by), read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
     elif output_format == "csv":
@@ -51,7 +54,7 @@ def decide(
 
 def rank(
     verdicts: judge_options.Verdicts,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     win_rates_only: Annotated[
         bool,
         typer.Option(
@@ -59,24 +62,60 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
+    humans: judge_options.Humans = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Also rank models apart from covariates: length, markdown, order, separated by commas, or "
+            "all.",
+        ),
+    ] = None,
     output_format: options.Format = "table",
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
     A tie counts as half a win each way. Soft win rates use the judge's probabilities. Intervals resample
-    questions. Pairs without a decision are left out and counted.
+    questions. Pairs without a decision, and pairs of a model with itself, are left out and counted.
 
-    Example: `pfgen-rs judge rank verdicts`
+    --humans: people's verdicts on a random part of the pairs give win rates by people alone, by the judge
+    alone, and by both together, which are unbiased and have shorter intervals (prediction-powered inference).
+
+    --covariates: a regression of who won on the models, the difference in length, in Markdown (headings, list
+    items, bold, code blocks), and the order, in which each judgment is half a game.
+
+    For example:
+
+    - `pfgen-rs judge rank verdicts --humans humans.jsonl`
+
+    - `pfgen-rs judge rank verdicts --covariates length,markdown`
     """
+    from pfgen_rs.judge import read_humans
+    from pfgen_rs.judge.agreement import prediction_powered, style
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
     [read] = judge_options.read_decisions([verdicts], by)
+    by = judge_options.chosen_rule([read], by)
+    people = None if humans is None else read_humans(humans, read.decisions["pair"])
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
+    both = controlled = None
+    if people is not None:
+        both = prediction_powered.people_and_judge(read.decisions, people, rule=by)
+    if covariates is not None:
+        names = style.COVARIATES if covariates == "all" else covariates.split(",")
+        pairs = read.folder.each_pair()
+        controlled = style.rank_controlled(read.decisions, pairs, names, rule=by)
     if output_format == "json":
         values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
+        more = {"people_and_judge": both, "controlled": controlled}
+        values |= {name: each.to_dict() for name, each in more.items() if each is not None}
         process.emit_json(values)
         return
     _show_ranking(read.name, found)
+    if both is not None:
+        _show_people(both)
+    if controlled is not None:
+        _show_controlled(controlled, found)
 
 
 def _show_ranking(name: str, found: "Ranking") -> None:
@@ -90,6 +129,61 @@ def _show_ranking(name: str, found: "Ranking") -> None:
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
     terminal.show(terminal.first_that_fits(*choices))
+    judge_options.warn_all(found.notes)
+
+
+def _bounded(
+    row: Mapping[str, Any], name: str, scale: float = 100, digits: int = 1
+) -> tuple[str, str]:
+    """Returns a value and its interval as texts."""
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return number(row[name], digits, scale), range_text(low, high, scale, digits)
+
+
+def _show_people(found: "PeopleAndJudge") -> None:
+    names = ["model", "people", "interval", "judge", "interval ", "together", "interval  "]
+    rates = ("people", "judge", "together")
+    rows = [
+        (
+            row["model"],
+            *(cell for name in rates for cell in _bounded(row, name)),
+            *(row["people_games"], number(row["worth"], 0)),
+        )
+        for row in found.models.iter_rows(named=True)
+    ]
+    title = "win rates by people, by the judge, and by both together, %"
+    said = (
+        "games: judged by people; worth: as many of them would give the interval of both together"
+    )
+    terminal.show(rows_table([*names, "games", "worth"], rows, title=title), said)
+    judge_options.warn_all(found.notes)
+
+
+def _show_controlled(found: "Controlled", plain: "Ranking") -> None:
+    known = dict(plain.models.select("model", "strength").iter_rows())
+    names = ["rank", "ranks", "model", "controlled", "interval", "plain"]
+    rows: list[tuple[object, ...]] = [
+        (
+            *(row["rank"], f"{row['best_rank']}–{row['worst_rank']}", row["model"]),
+            *_bounded(row, "strength", 1, 2),
+            number(known.get(row["model"]), 2),
+        )
+        for row in found.models.iter_rows(named=True)
+    ]
+    title = f"Bradley–Terry controlled for {', '.join(found.coefficients['covariate'])}"
+    numbers = {*names} - {"model"}
+    models = terminal.new_table(*names, numbers=numbers, names=["model"], title=title, rows=rows)
+    names = ["covariate", "log-odds per unit", "interval", "unit"]
+    units = {"order": "shown first: +1, second: −1"}
+    rows = [
+        (
+            row["covariate"],
+            *_bounded(row, "coefficient", 1, 3),
+            units.get(row["covariate"], f"{row['unit']:.3f} of (a − b)/(a + b)"),
+        )
+        for row in found.coefficients.iter_rows(named=True)
+    ]
+    terminal.show(models, rows_table(names, rows, title="what an answer gains"))
     judge_options.warn_all(found.notes)
 
 
@@ -110,18 +204,62 @@ def _ranking_table(found: "Ranking", known: Sequence[str]) -> Table:
         results = f"{row['wins']}/{row['ties']}/{row['losses']}"
         cells = [row["rank"], ranks, row["model"], row["games"], results]
         for name in known:
-            _, scale, digits = _SCORES[name]
-            cells.append(number(row[name], digits, scale))
-            cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
+            cells += _bounded(row, name, *_SCORES[name][1:])
         rows.append(cells)
     return terminal.new_table(*names, numbers={*names} - {"model"}, names=["model"], rows=rows)
+
+
+def panel(
+    verdicts: judge_options.Folders,
+    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
+    by: Annotated[
+        Literal["majority", "probability"],
+        typer.Option(
+            help="What decides: the members' letters (an equal lead is a tie), or the mean of their "
+            "probabilities."
+        ),
+    ] = "majority",
+    output_format: options.Format = "table",
+) -> None:
+    """Decide pairs by several judges together: a folder of verdicts of the judge `panel`.
+
+    Each order is decided by the judges that have a verdict in it. Prints how often each judge agrees with the
+    panel, and with the other judges together, and Fleiss' κ (Krippendorff's α where verdicts are missing).
+
+    Example: `pfgen-rs judge panel verdicts-a verdicts-b verdicts-c --out verdicts-panel`
+    """
+    from pfgen_rs.judge.panel import write_panel
+
+    found = write_panel(verdicts, out, by=by)
+    if output_format == "json":
+        process.emit_json(found.to_dict())
+        return
+    _show_panel(found)
+    process.emit(f"wrote {counted(found.pairs, 'pair')} to {out}\n")
+
+
+def _show_panel(found: "Panel") -> None:
+    rows = (
+        (
+            *(row["judge"], row["judgments"]),
+            *(cell for name in ("panel", "others") for cell in _bounded(row, name)),
+        )
+        for row in found.judges.iter_rows(named=True)
+    )
+    names = ["judge", "judgments", "panel", "interval", "others", "interval "]
+    name = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}[found.statistic]
+    terminal.show(
+        rows_table(names, rows, title="agreement with the panel and with the other judges, %"),
+        f"agreement of the judges: {name} {number(found.value, 3)}",
+    )
+    judge_options.warn_all(found.notes)
 
 
 def against_scores(
     verdicts: judge_options.Folders,
     benchmark: options.BenchmarkName = None,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     output_format: options.Format = "table",
 ) -> None:
     """Show how often a judge or people prefer the answer with the higher score, by margin.
@@ -131,6 +269,7 @@ def against_scores(
     from pfgen_rs.judge.agreement import agree as library
 
     read = judge_options.read_decisions(verdicts, by)
+    by = judge_options.chosen_rule(read, by)
     pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = {each.name: each.decisions for each in read}
@@ -166,7 +305,7 @@ def plot(
     out: PlotOut,
     reading: options.ReadingOptions,
     humans: judge_options.Humans = None,
-    by: judge_options.By = "probability",
+    by: judge_options.By = None,
     runs: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
@@ -245,12 +384,17 @@ def import_verdicts(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Judgments, and files of questions, answers or pairs that belong to them; a folder stands "
-            "for the .json and .jsonl files in it.",
+            help="Judgments or pairs, and files of questions and answers that belong to them; a folder "
+            "stands for the files in it.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
+    out: Annotated[
+        Path,
+        options.out_option(
+            "FOLDER", "New folder of verdicts to write; without judgments, a new file of pairs."
+        ),
+    ],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
@@ -258,16 +402,22 @@ def import_verdicts(
 ) -> None:
     """Import judgments of another tool as a folder of verdicts. Their format is recognised.
 
+    A data set without judgments becomes a file of pairs, for `compare`.
+
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import write_folder
+    from pfgen_rs.judge.imported import import_to
 
     found = read_format(files).of_judge(judge)
-    write_folder(out, found)
+    _, *people = import_to(out, found)
     judge_options.warn_all(found.notes)
-    judgments = counted(len(found.judgments), "judgment")
-    process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    pairs, judgments = counted(len(found.pairs), "pair"), counted(len(found.judgments), "judgment")
+    process.emit(f"wrote {pairs}{f' and {judgments}' if found.judgments else ''} to {out}\n")
+    if people:
+        process.emit(f"wrote {counted(len(found.humans), 'verdict')} of people to {people[0]}\n")
+    if not found.judgments:
+        process.remark(f"next: pfgen-rs judge compare {out}, then pfgen-rs judge meta")
 
 
 def _format_names() -> list[str]:

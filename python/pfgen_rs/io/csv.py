@@ -201,6 +201,16 @@ def csv_records(
             first += frame.height
 
 
+def csv_rows(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield all columns of all records in order, as texts; what is missing is empty."""
+    first = 1
+    with source.open() as raw:
+        for block in _csv_blocks(source, raw, _BLOCK):
+            frame = block.table(source.path, first=first)
+            yield from frame.iter_rows(named=True)
+            first += frame.height
+
+
 def _csv_blocks(
     source: Source, raw: Raw, size: int, *, replace_invalid: bool = False
 ) -> Iterator[_CsvBlock]:

@@ -6,6 +6,7 @@ __all__ = [
     "Agreement",
     "Decision",
     "JudgeComparison",
+    "MetaEvaluation",
     "Pair",
     "Ranking",
     "Verdict",
@@ -16,6 +17,8 @@ __all__ = [
     "concordance",
     "decide",
     "fleiss_kappa",
+    "meta",
+    "meta_of_files",
     "position_bias",
     "rank",
     "read_humans",
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
         position_bias,
         robustness,
     )
+    from pfgen_rs.judge.agreement.meta import MetaEvaluation, meta
     from pfgen_rs.judge.decisions import Decision, decide
+    from pfgen_rs.judge.meta_files import meta_of_files
     from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, sample_path, write_pairs
     from pfgen_rs.judge.verdict_folder import VerdictFolder
     from pfgen_rs.judge.verdicts import Verdict, read_rating, read_verdict, read_verdict_text
@@ -54,7 +59,9 @@ else:
                 *("cohen_kappa", "concordance", "fleiss_kappa"),
                 *("position_bias", "robustness"),
             ),
+            "agreement.meta": ("MetaEvaluation", "meta"),
             "decisions": ("Decision", "decide"),
+            "meta_files": ("meta_of_files",),
             "pairs": ("Pair", "read_humans", "read_pairs", "sample_path", "write_pairs"),
             "verdict_folder": ("VerdictFolder",),
             "verdicts": ("Verdict", "read_rating", "read_verdict", "read_verdict_text"),

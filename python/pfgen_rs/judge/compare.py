@@ -14,6 +14,7 @@ from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import Pair, requests as asking, verdict_folder, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
+from pfgen_rs.judge.rounds import Rounds
 
 
 def compare(
@@ -22,24 +23,39 @@ def compare(
     judge: Judge,
     prompt: Prompt,
     out: str | os.PathLike[str],
+    *,
+    samples: int = 1,
+    stop_at: float | None = None,
     **limits: Unpack[loop.Limits],
 ) -> loop.Asked:
     """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
 
     Pairs without a reference answer get the prompt without it. What is stored is never asked again; the same
-    call continues after an interruption, and several processes may share the work. `limits`: `budget` (none),
-    `keep_going` (false) although too many requests fail, and `progress`, which is called with counts. Raises
-    `SettingsError` for prompts that need criteria which pairs lack and for another configuration of the
-    folder, `GenerationError` if nothing can be asked, and `OutputError`.
+    call continues after an interruption, and several processes may share the work. With several `samples`,
+    sample i uses seed + i, which needs a temperature above 0, and with `stop_at` a pair is asked about as
+    long as its other samples would change its decision with a larger probability (judging 9); `total` is then
+    what turned out to be needed. `limits`: `budget` (none), `keep_going` (false) although too many requests
+    fail, and `progress`, which is called with counts. Raises `SettingsError` for prompts that need criteria
+    which pairs lack and for another configuration of the folder, `GenerationError` if nothing can be asked,
+    and `OutputError`.
     """
-    requests = list(asking.comparison_requests(pairs, prompt))
-    folder = verdict_folder.open_verdict_folder(out, comparison_config(judge, prompt), pairs)
+    asking.check_samples(judge, samples, stop_at)
+    config = comparison_config(judge, prompt)
+    if samples > 1:
+        config[asking.SAMPLING] = {"samples": samples, "stop_at": stop_at}
+    requests = list(asking.comparison_requests(pairs, prompt, 1 if stop_at else samples))
+    folder = verdict_folder.open_verdict_folder(out, config, pairs)
+    rounds = None if stop_at is None else Rounds(judge, requests, samples, stop_at)
 
     def read(_: request.Request, answered: Answered) -> Mapping[str, Any]:
         return _read_judgment(answered, prompt.verdict)
 
-    with verdict_folder.judgment_journal(folder.path) as journal:
-        return loop.ask(journal, [request.Group(judge, requests)], engine, read, **limits)
+    def ask(some: Sequence[request.Request], limits: loop.Limits) -> loop.Asked:
+        return loop.ask(journal, [request.Group(judge, some)], engine, read, **limits)
+
+    journal = verdict_folder.judgment_journal(folder.path, None if rounds is None else rounds.noted)
+    with journal:
+        return ask(requests, limits) if rounds is None else rounds.ask(ask, limits)
 
 
 def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:

@@ -142,27 +142,27 @@ def column_codes(column: pl.Series) -> Codes:
 
 
 def decided_columns(
-    shown: tuple[Codes, Codes], p: tuple[Floats, Floats], judged: tuple[Flags, Flags], whole: Flags
+    shown: tuple[Codes, Codes],
+    p: tuple[Floats, Floats],
+    judged: tuple[Flags, Flags],
+    whole: Flags,
+    close: float = 0.0,
 ) -> list[pl.Series]:
     """Decide pairs by all rules, as `decide` does; returns the columns of `VerdictFolder.decisions`.
 
     `shown`: codes of the verdicts in both orders as they were shown, int8, shape (pairs,). `p`: probabilities
     of A, B, C as shown, float64, shape (pairs, 3), NaN where unknown. `judged`: whether there is a judgment
-    in each order; `whole`: in every order that was asked. Linear time.
+    in each order; `whole`: in every order that was asked. `close`: mean probabilities that differ by no more
+    are equal. Linear time.
     """
     v1, v2 = shown[0], np.array(_SWAPPED, dtype=np.int8)[shown[1]]
-    p1, p2 = p[0], p[1][:, _SWAPPED[:NONE]]
+    p1, p2 = p[0], other_order(p[1])
     known1, known2 = _known_rows(p1), _known_rows(p2)
-    both = known1 & known2
-    mean = np.where(known1[:, None], p1, np.where(known2[:, None], p2, np.nan))
-    mean[both] = (p1[both] + p2[both]) / 2
-    ranked = np.sort(mean, axis=1)
-    winners = np.where(ranked[:, 2] == ranked[:, 1], _C, np.argmax(mean, axis=1))
-    probability = np.where(known1 | known2, winners, NONE)
+    mean = mean_of_orders(p1, p2)
+    probability, margin = most_probable(mean, close)
     valid, same = (v1 != NONE) & (v2 != NONE), v1 == v2
     strict_state = np.where(same, "decided", "undecided")
     lacking = np.where(judged[0] & judged[1], "invalid", "missing")
-    margin = ranked[:, 2] - ranked[:, 1]
     outside = np.maximum(0.0, 1.0 - ((mean[:, _A] + mean[:, _B]) + mean[:, _C]))
     letters = {
         "v1": v1,
@@ -186,6 +186,31 @@ def decided_columns(
         pl.Series("outside", outside, nan_to_null=True),
         *(pl.Series(f"judged_{order}", each) for order, each in zip(ORDERS, judged, strict=True)),
     ]
+
+
+def other_order(p: NDArray[Any]) -> NDArray[Any]:
+    """Returns numbers of A, B, C as shown in one order as those in the other, shape (pairs, 3)."""
+    return p[:, _SWAPPED[:NONE]]
+
+
+def mean_of_orders(p1: Floats, p2: Floats) -> Floats:
+    """Returns mean probabilities, shape (pairs, 3); of one order where the other lacks them (NaN)."""
+    known1, known2 = _known_rows(p1), _known_rows(p2)
+    both = known1 & known2
+    mean = np.where(known1[:, None], p1, np.where(known2[:, None], p2, np.nan))
+    mean[both] = (p1[both] + p2[both]) / 2
+    return mean
+
+
+def most_probable(mean: Floats, close: float = 0.0) -> tuple[Codes, Floats]:
+    """Returns codes of the letters with the largest mean probabilities, and their margins to the second.
+
+    Margins of at most `close` decide C; NaN, and no letter, where probabilities are unknown.
+    """
+    ranked = np.sort(mean, axis=1)
+    margin = ranked[:, 2] - ranked[:, 1]
+    winners = np.where(margin <= close, _C, np.argmax(mean, axis=1))
+    return np.where(_known_rows(mean), winners, NONE).astype(np.int8), margin
 
 
 def _known_rows(p: Floats) -> Flags:
@@ -254,7 +279,8 @@ _NEEDED = ("pair", "question_id", "v1", "v2", *RULES)
 class Judged:
     """Pairs with the verdicts of a judge and of raters, as codes of letters.
 
-    `first`, `second`: verdicts of both orders, shape (pairs,). `decided`: decisions by rule. `task_names`,
+    `first`, `second`: verdicts of both orders, shape (pairs,). `stable`: whether all samples of an order say
+    the same (1 or 0, -1 for fewer than two), shape (2, pairs). `decided`: decisions by rule. `task_names`,
     `tasks`: names of tasks and their codes, one name `None` if there are no tasks. `questions`: codes of
     questions. `raters`, `verdicts`: names, and letters of shape (raters, pairs), -1 where a rater did not
     judge.
@@ -262,6 +288,7 @@ class Judged:
 
     first: Codes
     second: Codes
+    stable: Codes
     decided: dict[Rule, Codes]
     task_names: tuple[str | None, ...]
     tasks: Indices
@@ -284,6 +311,7 @@ def judged(decisions: pl.DataFrame, humans: pl.DataFrame | None) -> Judged:
     return Judged(
         first=column_codes(decisions["v1"]),
         second=column_codes(decisions["v2"]),
+        stable=np.stack([_flag_codes(decisions, f"stable_{order}") for order in ORDERS]),
         decided={rule: column_codes(decisions[rule]) for rule in RULES},
         task_names=task_names,
         tasks=tasks,
@@ -291,6 +319,13 @@ def judged(decisions: pl.DataFrame, humans: pl.DataFrame | None) -> Judged:
         raters=raters,
         verdicts=verdicts,
     )
+
+
+def _flag_codes(decisions: pl.DataFrame, name: str) -> Codes:
+    """Returns codes of a column of booleans that may be missing: -1 for null."""
+    if name not in decisions.columns:
+        return np.full(len(decisions), NONE, dtype=np.int8)
+    return decisions[name].cast(pl.Int8).fill_null(NONE).to_numpy()
 
 
 def needed_columns(frame: pl.DataFrame, names: tuple[str, ...], what: str) -> None:
@@ -320,6 +355,20 @@ def winner_probabilities(decisions: pl.DataFrame) -> Floats:
     needed_columns(decisions, ("p_a", "p_b", "p_c"), "decisions")
     largest = decisions.select(pl.max_horizontal("p_a", "p_b", "p_c").cast(pl.Float64))
     return largest.to_series().fill_null(float("nan")).to_numpy()
+
+
+def by_tokens(decisions: pl.DataFrame) -> pl.DataFrame | None:
+    """Returns decisions by the probabilities of tokens instead of those of samples, with `p_a` … `p_c`.
+
+    `None` unless there are both: a folder with several samples whose server reports log probabilities.
+    """
+    names = {f"t_{x}": f"p_{x}" for x in "abc"}
+    if not {*names} <= {*decisions.columns} or decisions["t_a"].null_count() == len(decisions):
+        return None
+    mean = decisions.select(*names).fill_null(np.nan).to_numpy()
+    letters = _letter_series("probability", most_probable(mean)[0])
+    tokens = decisions.select(pl.col(old).alias(new) for old, new in names.items())
+    return decisions.with_columns(letters, *tokens.get_columns())
 
 
 def _task_codes(decisions: pl.DataFrame) -> tuple[tuple[str | None, ...], Indices]:

@@ -102,8 +102,6 @@ def grading_requests(
     graded: Iterable[Graded], prompt: Prompt, samples: int = 1
 ) -> Iterator[Request]:
     """Yield the requests for ratings. Raises `SettingsError` if a placeholder has no value."""
-    if samples < 1:
-        raise SettingsError(f"samples must be at least 1, not {samples}")
     for each in graded:
         if "reference" in prompt.placeholders and "reference" not in each.values:
             raise SettingsError(
@@ -132,8 +130,7 @@ def grade(
     stored with their reason, and count as missing. Nothing is asked twice. `limits`: `budget`, `keep_going`
     and `progress`, as for `compare`. Raises `SettingsError`, and what `ask` raises.
     """
-    if samples > 1 and judge.temperature == 0:
-        raise SettingsError("several samples need a temperature above 0: all would be the same")
+    asking.check_samples(judge, samples)
     requests = list(grading_requests(graded, prompt, samples))
     folder = Path(out)
     config = grading_config(judge, prompt)

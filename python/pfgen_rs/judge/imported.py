@@ -7,15 +7,21 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pfgen_rs.errors import InputError, Item, OutputError
-from pfgen_rs.io import atomic, json_lines
+from pfgen_rs.errors import InputError, Item, OutputError, unreadable
+from pfgen_rs.io import atomic, csv, json_lines, tables
 from pfgen_rs.io.lines import optional_text_field, text_field
-from pfgen_rs.judge import Pair, requests, verdict_folder, verdicts
+from pfgen_rs.io.source import Source
+from pfgen_rs.judge import Pair, pairs, requests, verdict_folder, verdicts
 
 Judgment = dict[str, Any]
+T = TypeVar("T")
+HUMANS = "humans.jsonl"
+"""Verdicts of people, in a verdict folder that was imported."""
 _REFERENCES = "reference_answer"
+_SUFFIXES = (".json", ".jsonl", ".tsv", ".parquet")
+_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +42,64 @@ class Place:
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+    """Returns the files at these paths.
 
-    They may be compressed.
+    A folder stands for the files of JSON, TSV and Parquet right in it, by name, or if there are none, for
+    those in its folders. They may be compressed.
     """
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if {".json", ".jsonl"} & {*p.suffixes})
-            if not inside:
-                raise InputError("contains no .json or .jsonl files", path=path)
+            levels = (sorted(p for p in path.glob(g) if _is_read(p)) for g in ("*", "**/*"))
+            inside = next(filter(None, levels), None)
+            if inside is None:
+                known = f"{', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
+                raise InputError(f"contains no {known} files", path=path)
             found += inside
         else:
             found.append(path)
     return found
 
 
-def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the objects of files of JSON lines or of JSON arrays, with their places.
+def _is_read(path: Path) -> bool:
+    return bool({*_SUFFIXES} & {*path.suffixes}) and path.is_file()
 
-    Raises `InputError` with file and line or element.
+
+def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of JSON lines or JSON arrays, or the rows of TSV or Parquet, with their places.
+
+    Raises `InputError` with file and line, element or row.
     """
     for path in paths:
-        for line in json_lines.lines(path):
-            yield Place(path, line.number, line.item), line.record
+        if {".tsv", ".parquet"} & {*path.suffixes}:
+            yield from (
+                (Place(path, number, "row"), row) for number, row in enumerate(_rows(path), 1)
+            )
+        else:
+            for line in json_lines.lines(path):
+                yield Place(path, line.number, line.item), line.record
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        if ".tsv" in path.suffixes:
+            yield from csv.csv_rows(Source(path))
+        else:
+            for frame in tables.table_rows(Source(path), _ROWS):
+                yield from frame.iter_rows(named=True)
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=error.line, item=error.item) from None
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+
+
+def choice(record: Mapping[str, Any], key: str, choices: Mapping[Any, T]) -> T:
+    """Returns what a text, number or null of a record stands for. Raises `InputError` for another value."""
+    value = record.get(key)
+    if type(value) in (str, int, type(None)) and value in choices:
+        return choices[value]
+    known = ", ".join("null" if each is None else str(each) for each in choices)
+    raise InputError(f"invalid {key!r} {value!r:.40}: expected one of {known}")
 
 
 def question_id(record: Mapping[str, Any]) -> str:
@@ -164,13 +204,14 @@ def _texts_of(values: Any, problem: str) -> list[str]:
 class Imported:
     """Pairs by id, and judgments, which are records as in the journal of a verdict folder.
 
-    `source`: the name of the format, the `engine` of its judgments. `notes`: what is missing or was left out,
-    for the user.
+    `source`: the name of the format, the `engine` of its judgments. `humans`: verdicts of people, letters by
+    id of the pair and rater. `notes`: what is missing or was left out, for the user.
     """
 
     source: str
     pairs: dict[str, Pair] = field(default_factory=dict)
     judgments: list[Judgment] = field(default_factory=list)
+    humans: dict[tuple[str, str], verdicts.Letter] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     _digests: set[str] = field(default_factory=set, repr=False, compare=False)
 
@@ -182,14 +223,14 @@ class Imported:
     def of_judge(self, judge: str | None) -> "Imported":
         """Returns the same with the judgments of one judge.
 
-        `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.
+        `judge`: may be `None` if there is one, or none. Raises `InputError` for an unknown or unclear choice.
         """
         known = self.judges
-        if judge is None and len(known) == 1:
+        if judge is None and len(known) < 2:
             return self
         if judge not in known:
             problem = "several judges" if judge is None else f"unknown judge {judge!r}"
-            raise InputError(f"{problem}: choose one of {', '.join(known)}")
+            raise InputError(f"{problem}: choose one of {', '.join(known) or 'none'}")
         kept = [each for each in self.judgments if each["judge"]["model"] == judge]
         return replace(self, judgments=kept)
 
@@ -249,8 +290,30 @@ class Imported:
         )
 
 
-def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
-    """Write a new verdict folder with the judgments of one judge.
+def import_to(out: str | os.PathLike[str], imported: Imported) -> list[Path]:
+    """Write pairs, judgments and verdicts of people; returns what was written.
+
+    Judgments of one judge make a verdict folder, with `humans.jsonl` in it. Without judgments `out` is a new
+    file of pairs, `pairs.jsonl`, and verdicts of people are `pairs.humans.jsonl`. Raises as `write_folder`.
+    """
+    path = Path(out)
+    people = path.with_suffix(".humans.jsonl")
+    if imported.judgments:
+        write_folder(path, imported)
+        people = path / HUMANS
+    else:
+        if taken := next((each for each in (path, people) if each.exists()), None):
+            raise OutputError(f"{taken}: already exists: choose another file")
+        pairs.write_pairs(path, imported.pairs.values())
+    if not imported.humans:
+        return [path]
+    rows = ({"id": p, "rater": r, "verdict": v} for (p, r), v in imported.humans.items())
+    json_lines.write_objects(people, rows)
+    return [path, people]
+
+
+def write_folder(out: str | os.PathLike[str], imported: Imported, **about: Any) -> None:
+    """Write a new verdict folder with the judgments of one judge; `about`: more for its configuration.
 
     Raises `InputError` if there are several judges, and `OutputError` if the folder has anything in it.
     """
@@ -264,7 +327,7 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
     if taken:
         raise OutputError(f"{folder}: already exists: choose another folder")
     judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
-    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}, **about}
     verdict_folder.open_verdict_folder(folder, config, chosen.pairs.values())
     json_lines.write_objects(folder / requests.JUDGMENTS, chosen.judgments)
 
@@ -275,6 +338,7 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
     Raises `InputError`.
     """
     folder = verdict_folder.VerdictFolder(path)
-    pairs = {pair.id: pair for pair in folder.pairs()}
+    known = {pair.id: pair for pair in folder.pairs()}
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
-    return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())
+    notes = folder.read()[1].notes()
+    return Imported(folder.judge_name, known, [*last.values()], notes=notes)

@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, zip_longest
@@ -82,10 +83,10 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """Read pairs from JSON lines.
 
     Keys: `id`, `question`, `models` [a, b], `answers` [a, b], and optionally `question_id`, `task`,
-    `reference`, `criteria`, `gold` (a letter or a list). Raises `InputError` with file and line, also for
-    duplicate ids and empty files.
+    `reference`, `criteria`, `gold` (a letter or a list). `path`: a file, or `traps` (`pairs_file`). Raises
+    `InputError` with file and line, also for duplicate ids and empty files.
     """
-    path = Path(path)
+    path = pairs_file(path)
     pairs: dict[str, Pair] = {}
     for number, pair in json_lines.parsed(path, pair_of):
         if pair.id in pairs:
@@ -94,6 +95,16 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     if not pairs:
         raise InputError("contains no pairs", path=path)
     return list(pairs.values())
+
+
+def leading_letters(letters: Iterable[Letter]) -> tuple[Letter, ...]:
+    """Returns the letters that most raters chose: several if they share the lead, none of no letters.
+
+    >>> leading_letters("ABBA")
+    ('A', 'B')
+    """
+    votes = Counter(letters)
+    return tuple(each for each in LETTERS if votes and votes[each] == max(votes.values()))
 
 
 def write_pairs(path: str | os.PathLike[str], pairs: Iterable[Pair]) -> None:
@@ -227,6 +238,21 @@ def references_of(benchmark: str | None) -> dict[str, str]:
         return dict(read_examples(benchmark))
     except BenchmarkError:
         return {}
+
+
+TRAPS = "traps"
+"""The name of the bundled pairs with traps."""
+
+
+def pairs_file(path: str | os.PathLike[str]) -> Path:
+    """Returns a file of pairs: for the name `traps` the bundled one, unless there is a file of that name.
+
+    That one has 60 made-up pairs in Japanese, with gold letters. In each, something makes the worse answer
+    look better, which is its `task`: length, confidence, facts, politeness or formatting.
+    """
+    found = Path(path)
+    bundled = Path(__file__).parents[1] / "data" / "judge-traps" / "pairs.jsonl"
+    return bundled if str(path) == TRAPS and not found.exists() else found
 
 
 def sample_path() -> Path:

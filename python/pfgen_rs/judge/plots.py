@@ -15,7 +15,7 @@ from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
 from pfgen_rs.judge import decisions as columns, grading, read_humans
 from pfgen_rs.judge.agreement import bradley_terry, intervals, measures
-from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
+from pfgen_rs.judge.verdict_folder import coverage_notes, default_rule, read_verdicts
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots import inputs, points
@@ -48,20 +48,21 @@ def figure_of_verdicts(
     folders: Sequence[str | os.PathLike[str]],
     *,
     humans: str | os.PathLike[str] | None = None,
-    rule: columns.Rule = "probability",
+    rule: columns.Rule | None = None,
     **look: Any,
 ) -> Drawn:
     """Draw folders of verdicts on the same pairs, with notes about what is missing or out of date.
 
     `kind`: see the figures below. `humans`: a file with verdicts of people (`read_humans`). `rule`: how pairs
-    are decided for `agreement` and `ranks`. `look`: the arguments of every figure. Raises a `PfgenError` for
-    what cannot be read or drawn.
+    are decided for `agreement` and `ranks` (default: `default_rule`). `look`: the arguments of every figure.
+    Raises a `PfgenError` for what cannot be read or drawn.
     """
     if kind not in get_args(Kind):
         raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(get_args(Kind))}")
     _check_matplotlib()
-    columns.check_rule(rule)
     read = read_verdicts(folders)
+    rule = rule or default_rule(read)
+    columns.check_rule(rule)
     judges, notes = {each.name: each.decisions for each in read}, coverage_notes(read)
     known = {pair for table in judges.values() for pair in table["pair"]}
     people = None if humans is None else read_humans(humans, known)
@@ -83,7 +84,15 @@ def figure_of_verdicts(
         return Drawn(ranks(ranking.models, **look), [*notes, *ranking.notes])
     if people is None:
         raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
-    found = {name: _calibration_of(table, people) for name, table in judges.items()}
+    found = dict[str, measures.Calibration]()
+    for name, table in judges.items():
+        tokens = columns.by_tokens(table)
+        both = (
+            {name: table}
+            if tokens is None
+            else {f"{name} · tokens": tokens, f"{name} · samples": table}
+        )
+        found |= {each: _calibration_of(one, people) for each, one in both.items()}
     return Drawn(reliability(found, **look), notes)
 
 

@@ -250,13 +250,35 @@ def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
 
 JUDGMENTS = "judgments.jsonl"
 """The journal of a folder of verdicts."""
+MOST_SAMPLES = 1000
 
 
-def comparison_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request]:
-    """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's."""
-    for pair in pairs:
-        for order in (1, 2):
-            yield _comparison_request(pair, prompt, order)
+def comparison_requests(
+    pairs: Iterable[Pair], prompt: Prompt, samples: int = 1
+) -> Iterator[Request]:
+    """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's.
+
+    Those of a sample follow those of the one before, so that all pairs have equally many at any time.
+    """
+    asked = (_comparison_request(pair, prompt, order) for pair in pairs for order in (1, 2))
+    if samples == 1:
+        yield from asked
+        return
+    first = list(asked)
+    for sample in range(samples):
+        yield from (replace(request, sample=sample) for request in first)
+
+
+def check_samples(judge: Judge, samples: int, stop_at: float | None = None) -> None:
+    """Raise `SettingsError` for a number of samples, or an error to stop at, that makes no sense."""
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise SettingsError(f"samples must be from 1 to {MOST_SAMPLES}, not {samples}")
+    if samples > 1 and judge.temperature == 0:
+        raise SettingsError("several samples need a temperature above 0: all would be the same")
+    if stop_at is not None and not (samples > 1 and 0 < stop_at < 1):
+        raise SettingsError(
+            f"stopping early needs several samples and an error between 0 and 1, not {stop_at}"
+        )
 
 
 def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
@@ -288,28 +310,30 @@ def about_pair(pair: Pair, order: int) -> dict[str, Any]:
 # The digests of what is asked about pairs.
 
 
-def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the digests that judgments of each pair's present texts have in a folder, in order 1 and 2.
+def pair_digests(
+    pairs: Iterable[Pair], config: Mapping[str, Any], samples: int = 1
+) -> Iterator[tuple[str, ...]]:
+    """Yield the digests that judgments of each pair's present texts have in a folder.
 
-    Of a pair that the folder's prompt cannot show there is no judgment: its digests are empty. Raises
-    `InputError` without a place.
+    They are those of order 1 and 2 of the first sample, then of the second sample, and so on. Of a pair that
+    the folder's prompt cannot show there is no judgment: its digests are empty. Raises `InputError` without a
+    place.
     """
     prompt = prompt_of_config(config, "pairwise")
     if prompt is None:  # imported
         judge = config.get("judge")
         names = judge if isinstance(judge, Mapping) else {}
         engine, model = str(names.get("engine")), str(names.get("model"))
+        places = [(order, sample) for sample in range(samples) for order in (1, 2)]
         for pair in pairs:
-            yield imported_digest(engine, model, pair, 1), imported_digest(engine, model, pair, 2)
+            yield tuple(imported_digest(engine, model, pair, *place) for place in places)
         return
     asked = judge_of_config(config)
     for pair in pairs:
         try:
-            one, two = comparison_requests([pair], prompt)
+            yield tuple(r.digest(asked) for r in comparison_requests([pair], prompt, samples))
         except SettingsError:
-            yield "", ""
-        else:
-            yield one.digest(asked), two.digest(asked)
+            yield ("",) * (2 * samples)
 
 
 def imported_digest(source: str, judge: str, pair: Pair, order: int, sample: int = 0) -> str:
@@ -353,8 +377,22 @@ def prompt_of_config(config: Mapping[str, Any], kind: Kind) -> Prompt | None:
     return Prompt(str(prompt.get("name")), kind, prompt["text"], system=prompt.get("system"))
 
 
+SAMPLING = "sampling"
+"""The key of `config.json` that says how many samples were asked for; it may change."""
+
+
+def samples_of_config(config: Mapping[str, Any]) -> tuple[int, float | None]:
+    """Returns how many samples a folder was asked for, and the error at which asking stops, if it does."""
+    found = config.get(SAMPLING)
+    sampling = found if isinstance(found, Mapping) else {}
+    samples, stop_at = sampling.get("samples"), sampling.get("stop_at")
+    if not isinstance(samples, int) or not 1 <= samples <= MOST_SAMPLES:
+        samples = 1
+    return samples, stop_at if isinstance(stop_at, float) else None
+
+
 def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write `config.json`, or check that an existing one is the same.
+    """Write `config.json`, or check that an existing one is the same but for `SAMPLING`.
 
     Raises `SettingsError` and `OutputError`.
     """
@@ -369,15 +407,25 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
                 raise SettingsError(
                     f"{folder}: has judgments but no config.json: choose another folder"
                 )
-            write_atomic(path, json.dumps(config, ensure_ascii=False, indent=1).encode() + b"\n")
+            _write_config(path, config)
             return
-        changed = _changed_setting(folder_config(folder), config)
+        old = folder_config(folder)
+        changed = _changed_setting(*({**each, SAMPLING: None} for each in (old, config)))
+        if changed is None and SAMPLING in config:
+            most = max(samples_of_config(each)[0] for each in (old, config))
+            sampling = {**config[SAMPLING], "samples": most}
+            if sampling != old.get(SAMPLING):
+                _write_config(path, {**old, SAMPLING: sampling})
         if changed is not None:
             retry = ", or ask again what is invalid with --retry-invalid"
             raise SettingsError(
                 f"{folder}: was begun with another {changed}: choose another folder with --out"
                 f"{retry if 'max_tokens (' in changed else ''}"
             )
+
+
+def _write_config(path: Path, config: Mapping[str, Any]) -> None:
+    write_atomic(path, json.dumps(config, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
 def _changed_setting(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:

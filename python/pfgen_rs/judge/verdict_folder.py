@@ -10,7 +10,7 @@ A judgment counts only with the digest of what would be asked about its pair now
 
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,19 +20,19 @@ from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.io import atomic, json_lines, locks
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted, plural, shortened
-from pfgen_rs.judge import requests, verdicts
-from pfgen_rs.judge.decisions import ORDERS, column_codes, decided_columns
+from pfgen_rs.judge import requests, sampling, verdicts
+from pfgen_rs.judge.decisions import NONE, ORDERS, Flags, Rule, decided_columns, other_order
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
 from pfgen_rs.lazy import Floats, np, pl
 
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
 _Schema = dict[str, pl.DataType | type[pl.DataType]]
 _READ: _Schema = {
-    **dict.fromkeys(("pair", "digest", "shown"), pl.String),
-    "order": pl.Int64,
+    **dict.fromkeys(("pair", "digest", "shown", "served"), pl.String),
+    **dict.fromkeys(("order", "sample"), pl.Int64),
     "probabilities": pl.Struct(dict.fromkeys(verdicts.LETTERS, pl.Float64)),
 }
-_DIGEST_COLUMNS: _Schema = {"1": pl.String, "2": pl.String}
+_CODES = {letter: code for code, letter in enumerate(verdicts.LETTERS)}
 _LISTS = dict.fromkeys(("models", "answers"), pl.List(pl.String))
 _NAMED = 3  # ids in a message
 
@@ -42,17 +42,25 @@ class Coverage:
     """What of some pairs is judged.
 
     `pairs`: their number. `missing`: ids of those that lack a judgment of their present texts, in one order
-    or in both. `stale`: judgments of other texts, which are kept and not used.
+    or in both. `stale`: judgments of other texts, which are kept and not used. `samples`: how many were asked
+    for; `incomplete`: ids of judged pairs with fewer, unless asking stopped since they are decided.
+    `served`: the models that answered, as servers call them.
     """
 
     pairs: int
     missing: Sequence[str] = ()
     stale: int = 0
+    samples: int = 1
+    incomplete: Sequence[str] = ()
+    served: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON."""
+        """Returns everything as JSON; what there is of samples, and models if there are several."""
         missing = {"missing": len(self.missing), "missing_pairs": list(self.missing)}
-        return {"pairs": self.pairs, **missing, "stale": self.stale}
+        found: dict[str, Any] = {"pairs": self.pairs, **missing, "stale": self.stale}
+        if self.samples > 1:
+            found |= {"samples": self.samples, "incomplete_pairs": list(self.incomplete)}
+        return found | ({"served": list(self.served)} if len(self.served) > 1 else {})
 
     def notes(self) -> list[str]:
         """Returns what to tell a user."""
@@ -67,6 +75,13 @@ class Coverage:
                 f"{counted(self.stale, 'judgment')} of other texts than the pairs' present ones: kept, but "
                 "not used"
             )
+        if count := len(self.incomplete):
+            found.append(
+                f"{count:,} of {counted(self.pairs, 'pair')} {plural(count, 'has', 'have')} fewer than "
+                f"{self.samples} samples in one order or both: {named(self.incomplete)}"
+            )
+        if len(self.served) > 1:
+            found.append(f"several models answered as this judge: {named(self.served)}")
         return found
 
 
@@ -122,7 +137,8 @@ class VerdictFolder:
     def present_judgments(self) -> Iterator[dict[str, Any]]:
         """Yield the records of judgments of the pairs' present texts, in the order of the journal.
 
-        Of several ones of a pair in one order, the last counts. Raises `InputError`.
+        They are those of all samples. Of several ones of a pair, order and sample, the last counts. Raises
+        `InputError`.
         """
         found = _judgment_columns(self.path / requests.JUDGMENTS)
         rows = set(self._present(found, _pair_columns(self.path / _PAIRS))["row"])
@@ -138,9 +154,14 @@ class VerdictFolder:
         `strict`, `tie`, `first` with `probability_state` and `strict_state`; the mean probabilities `p_a`,
         `p_b`, `p_c`; `single`, `consistent`, `margin`, `outside` (see `Decision`); `length_a`, `length_b`
         (characters of the answers); `judged_1`, `judged_2`: whether a judgment of the pair's present texts
-        exists in each order. Null: none. A state is `decided`, `undecided` (`strict` alone), `missing` if a
-        judgment that the rule needs is, else `invalid`. Of several judgments of a pair in one order, the last
-        counts; those of other texts than the present ones never do.
+        exists in each order; `samples_1`, `samples_2`: how many do; `stable_1`, `stable_2`: whether all of an
+        order say the same letter, null for fewer than two. Null: none. A state is `decided`, `undecided`
+        (`strict` alone), `missing` if a judgment that the rule needs is, else `invalid`. Of several judgments
+        of a pair, order and sample, the last counts; those of other texts than the present ones never do.
+
+        If the journal has several samples, `v1` and `v2` are the most frequent letters (C if several are),
+        all probabilities are estimated from the letters, and `t_a`, `t_b`, `t_c` are the mean probabilities
+        of their tokens (judging 9).
 
         Linear time: about three seconds for 500,000 pairs on two cores, where `.digests.csv` is up to date.
         Raises `InputError`.
@@ -149,52 +170,90 @@ class VerdictFolder:
 
     def read(self) -> tuple[pl.DataFrame, Coverage]:
         """Returns the decisions, and what is missing or out of date. Raises `InputError`."""
-        pairs = _pair_columns(self.path / _PAIRS)
-        found = _judgment_columns(self.path / requests.JUDGMENTS)
-        present = self._present(found, pairs)
-        one, two = (_in_order(pairs, present, order) for order in ORDERS)
-        judged = (one["judged"].to_numpy(), two["judged"].to_numpy())
+        pairs, found, present = self._read_present()
+        samples, votes = _samples_of(found), _votes_of(present, len(pairs))
+        judged = (votes[0].judged > 0, votes[1].judged > 0)
         # Where another tool judged one order only, the second judgments are not missing.
-        whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
-        shown = (column_codes(one["shown"]), column_codes(two["shown"]))
-        p = (_probability_array(one), _probability_array(two))
-        missing = pairs["pair"].filter(pl.Series(~whole, dtype=pl.Boolean)).to_list()
-        coverage = Coverage(len(pairs), missing, stale=len(found) - len(present))
-        return pairs.hstack(decided_columns(shown, p, judged, whole)), coverage
+        orders = ORDERS if found.is_empty() or 2 in found["order"] else ORDERS[:1]
+        whole = judged[0] & judged[1] if len(orders) == 2 else judged[0]
+        shown = (sampling.most_frequent(votes[0].letters), sampling.most_frequent(votes[1].letters))
+        p, close = (votes[0].tokens, votes[1].tokens), 0.0
+        if samples > 1:
+            p = (sampling.estimated(votes[0].letters), sampling.estimated(votes[1].letters))
+            close = sampling.CLOSE
+        wanted, stop_at = requests.samples_of_config(self.config)
+        incomplete = whole & _lack_samples(votes, max(wanted, samples), stop_at)
+
+        def ids(chosen: Flags) -> list[str]:
+            return pairs["pair"].filter(pl.Series(chosen, dtype=pl.Boolean)).to_list()
+
+        coverage = Coverage(
+            len(pairs),
+            ids(~whole),
+            stale=len(found) - len(present),
+            samples=max(wanted, samples),
+            incomplete=ids(incomplete) if wanted > 1 else (),
+            served=present["served"].drop_nulls().unique().sort().to_list(),
+        )
+        columns = decided_columns(shown, p, judged, whole, close)
+        return pairs.hstack([*columns, *sampling.sample_columns(votes, samples)]), coverage
+
+    def votes(self) -> tuple[sampling.Votes, sampling.Votes]:
+        """Returns what the judge said of the pairs in order 1 and 2, as shown. Raises `InputError`."""
+        pairs, _, present = self._read_present()
+        return _votes_of(present, len(pairs))
 
     def doubts(self) -> pl.DataFrame:
-        """Returns the verdicts that count, one row each: `pair`, `order`, `shown`, `doubt`, `output`.
+        """Returns the verdicts that count: `pair`, `order`, `sample`, `shown`, `doubt`, `output`.
 
         `doubt`: why the verdict may not be meant as one (`verdicts.doubt_of`), null if nothing speaks against
         it. Verdicts are read all the same. Linear time. Raises `InputError`.
         """
         which = self._of_config("prompt", "verdict")
         read = _judgment_columns(self.path / requests.JUDGMENTS, {**_READ, "output": pl.String})
-        found = (
-            self._present(read, _pair_columns(self.path / _PAIRS))
-            .unique(["pair", "order"], keep="last", maintain_order=True)
-            .filter(pl.col("shown").is_not_null())
+        found = _last_ones(self._present(read, _pair_columns(self.path / _PAIRS))).filter(
+            pl.col("shown").is_not_null()
         )
         texts = found["output"].fill_null("")
         way: verdicts.Which = next((each for each in verdicts.WHICH if each == which), "brackets")
         known = {text: verdicts.doubt_of(text, way) for text in texts.unique()}
         doubts = [known[text] for text in texts]
-        return found.select("pair", "order", "shown").with_columns(
+        return found.select("pair", "order", "sample", "shown").with_columns(
             doubt=pl.Series(doubts, dtype=pl.String), output=texts
         )
 
+    def _read_present(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Returns the pairs, all judgments, and those of present texts."""
+        pairs = _pair_columns(self.path / _PAIRS)
+        found = _judgment_columns(self.path / requests.JUDGMENTS)
+        return pairs, found, self._present(found, pairs)
+
     def _present(self, found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Returns the judgments of present texts: those with the digest of what would be asked now."""
+        """Returns the judgments of present texts: those with the digest of what would be asked now.
+
+        `place` is that of their pair.
+        """
         if found.is_empty():
-            return found
-        digests = _stored_digests(self.path)
-        if digests is None or len(digests) != len(pairs):
-            digests = _digests_of_pairs(self.path, self.each_pair())
+            return found.with_columns(place=pl.lit(0, pl.Int64))
+        samples, digests = _samples_of(found), _stored_digests(self.path)
+        if digests is None or len(digests) != len(pairs) or digests.width < 2 * samples:
+            digests = _digests_of_pairs(self.path, self.each_pair(), samples)
+        known = pairs.select("pair", place=pl.int_range(pl.len()))
         expected = pl.concat(
-            digests.select(pair=pairs["pair"], order=pl.lit(order, pl.Int64), digest=str(order))
+            known.with_columns(
+                order=pl.lit(order, pl.Int64),
+                sample=pl.lit(sample, pl.Int64),
+                digest=digests[:, 2 * sample + order - 1],
+            )
+            for sample in range(samples)
             for order in ORDERS
         )
-        return found.join(expected, on=list(expected.columns), how="semi", maintain_order="left")
+        keys = [
+            name
+            for name in ("pair", "order", "sample", "digest")
+            if samples > 1 or name != "sample"
+        ]
+        return found.join(expected.select("place", *keys), on=keys, maintain_order="left")
 
 
 class FolderVerdicts(NamedTuple):
@@ -231,6 +290,15 @@ def coverage_notes(read: Sequence[FolderVerdicts], by: str | None = None) -> lis
     ]
 
 
+def default_rule(read: Sequence[FolderVerdicts]) -> Rule:
+    """Returns the rule to decide by: `strict` where no judgment has probabilities, else `probability`."""
+    has, judged = (
+        any(each.decisions[name].null_count() < len(each.decisions) for each in read)
+        for name in ("probability", "v1")
+    )
+    return "strict" if judged and not has else "probability"
+
+
 def _rule_notes(decisions: pl.DataFrame, by: str | None) -> list[str]:
     is_blind = decisions["probability"].null_count() == decisions.height
     if by != "probability" or not is_blind or decisions["v1"].null_count() == decisions.height:
@@ -258,9 +326,11 @@ def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
         known = pl.concat([known, own]).unique("id", keep="first")
 
 
-def judgment_journal(folder: Path) -> Journal:
-    """Returns the journal of a folder's judgments, which is not open yet."""
-    return Journal(folder / requests.JUDGMENTS, ("pair", "order", "sample", "digest"))
+def judgment_journal(
+    folder: Path, noted: Callable[[Mapping[str, Any]], object] | None = None
+) -> Journal:
+    """Returns the journal of a folder's judgments, which is not open yet; `noted`: see `Journal`."""
+    return Journal(folder / requests.JUDGMENTS, ("pair", "order", "sample", "digest"), noted)
 
 
 def open_verdict_folder(
@@ -279,20 +349,27 @@ def open_verdict_folder(
         new = known | {pair.id: pair for pair in pairs}
         if new != known:
             write_pairs(file, new.values())
-        if _stored_digests(folder) is None:
-            digests = _digests_of_pairs(folder, new.values()).write_csv(include_header=False)
+        samples = requests.samples_of_config(requests.folder_config(folder))[0]
+        stored = _stored_digests(folder)
+        if stored is None or stored.width < 2 * samples:
+            found = _digests_of_pairs(folder, new.values(), samples)
+            digests = found.write_csv(include_header=False)
             content = f"{_digest_of_sources(folder)}\n{digests}"
             atomic.write_atomic(folder / _DIGESTS, content.encode())
     return VerdictFolder(folder)
 
 
-def _digests_of_pairs(folder: Path, pairs: Iterable[Pair]) -> pl.DataFrame:
-    """Returns what digests judgments of pairs have, in columns `1` and `2` for their orders."""
+def _digests_of_pairs(folder: Path, pairs: Iterable[Pair], samples: int) -> pl.DataFrame:
+    """Returns what digests judgments of pairs have, in columns for orders 1 and 2 of each sample."""
     try:
-        rows = list(requests.pair_digests(pairs, requests.folder_config(folder)))
+        rows = list(requests.pair_digests(pairs, requests.folder_config(folder), samples))
     except errors.InputError as error:
         raise errors.InputError(error.problem, path=folder / CONFIG) from None
-    return pl.DataFrame(rows, schema=_DIGEST_COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema=_digest_schema(2 * samples), orient="row")
+
+
+def _digest_schema(width: int) -> _Schema:
+    return {str(number): pl.String() for number in range(width)}
 
 
 def _stored_digests(folder: Path) -> pl.DataFrame | None:
@@ -302,7 +379,8 @@ def _stored_digests(folder: Path) -> pl.DataFrame | None:
         sources, _, rows = content.partition(b"\n")
         if sources.decode() != _digest_of_sources(folder):
             return None
-        return pl.read_csv(io.BytesIO(rows), has_header=False, schema=_DIGEST_COLUMNS)
+        schema = _digest_schema(rows.partition(b"\n")[0].count(b",") + 1)
+        return pl.read_csv(io.BytesIO(rows), has_header=False, schema=schema)
     except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError):
         return None
 
@@ -362,18 +440,44 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
         for _ in journal_records(path):
             pass  # raises the error with its line
         raise errors.InputError(f"is damaged: {error}", path=path) from None
-    return found.filter(pl.col("order").is_in(ORDERS))
+    sample = pl.col("sample").fill_null(0)
+    known = pl.col("order").is_in(ORDERS) & sample.is_between(0, requests.MOST_SAMPLES - 1)
+    return found.with_columns(sample).filter(known)
 
 
-def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
-    letter = pl.when(pl.col("shown").is_in(verdicts.LETTERS)).then("shown")
-    wanted = found.filter(pl.col("order") == order).select(
-        "pair", letter.alias("shown"), "probabilities", judged=pl.lit(value=True)
-    )
-    if wanted["pair"].n_unique() < len(wanted):  # the last one counts
-        wanted = wanted.unique("pair", keep="last", maintain_order=True)
-    placed = pairs.select("pair").join(wanted, on="pair", how="left", maintain_order="left")
-    return placed.with_columns(pl.col("judged").fill_null(value=False))
+def _samples_of(found: pl.DataFrame) -> int:
+    """Returns how many samples a journal has."""
+    largest = found["sample"].max()
+    return 1 + largest if isinstance(largest, int) else 1
+
+
+def _last_ones(present: pl.DataFrame) -> pl.DataFrame:
+    """Returns the last judgment of each pair, order and sample."""
+    keys = ["place", "order", "sample"]
+    alone = present.select(pl.struct(keys).is_unique().all()).item()
+    return present if alone else present.unique(keys, keep="last", maintain_order=True)
+
+
+def _votes_of(present: pl.DataFrame, pairs: int) -> tuple[sampling.Votes, sampling.Votes]:
+    """Returns the votes on pairs in order 1 and 2."""
+    last = _last_ones(present)
+    codes = last["shown"].replace_strict(_CODES, default=NONE, return_dtype=pl.Int8).to_numpy()
+    places, p = last["place"].to_numpy(), _probability_array(last)
+    of_order = [last["order"].to_numpy() == order for order in ORDERS]
+    one, two = (sampling.count_votes(pairs, places[o], codes[o], p[o]) for o in of_order)
+    return one, two
+
+
+def _lack_samples(
+    votes: tuple[sampling.Votes, sampling.Votes], samples: int, stop_at: float | None
+) -> Flags:
+    """Whether pairs have fewer judgments than samples were asked for, and are not settled either."""
+    left = samples - np.stack([each.judged for each in votes], axis=1)
+    lacking = np.asarray((left > 0).any(axis=1))
+    if stop_at is not None and lacking.any():
+        one, two = votes[0].letters[lacking], other_order(votes[1].letters)[lacking]
+        lacking[lacking] = ~sampling.settled(one, two, left[lacking], stop_at)
+    return lacking
 
 
 def _probability_array(judgments: pl.DataFrame) -> Floats:

@@ -32,6 +32,8 @@ class Agreement:
     `concordance`: by `rule`, `task` and `rater`: `pairs` judged, `left_out` (not judged by the rater),
     `right`, and `concordance`.
     `robustness`: by `task`: `pairs`, `consistent`, `invalid` (a verdict is missing), and `robustness`.
+    `repetition`: by `task` and `order`: `pairs` with several samples, `stable` (all say the same letter), and
+    `repetition`, their share; empty with one sample.
     `position`: of pairs that flip between winners, those won by what was shown first in both orders (exact).
     `rater_agreement`: Fleiss' κ, or Krippendorff's α if raters are missing; `None` with fewer than two.
     `cohen`: Cohen's κ of judge and each rater, over the rater's pairs; no decision is a letter of its own.
@@ -41,6 +43,7 @@ class Agreement:
     `biases`: by `bias` ("longer answer") and `rater`: of `n` decided pairs with a winner,
     how many `wins` of the favoured answer, their `share` (exact), and `ties` beside them.
     `calibration`: of decisions by probability; `None` without probabilities or raters.
+    `token_calibration`: with several samples, of decisions by the probabilities of their tokens instead.
     `comparisons`: the rule against each `other` rule: `difference` of concordance, and p-values of the
     sign-flip test by question, also with Holm's correction; `smallest_p` is what the permutations resolve,
     0 if p is exact.
@@ -59,6 +62,7 @@ class Agreement:
     decisions: pl.DataFrame = field(repr=False)
     concordance: pl.DataFrame = field(repr=False)
     robustness: pl.DataFrame = field(repr=False)
+    repetition: pl.DataFrame = field(repr=False)
     position: intervals.Share
     rater_agreement: tabled.RaterAgreement | None
     cohen: pl.DataFrame = field(repr=False)
@@ -66,6 +70,7 @@ class Agreement:
     leave_one_out: pl.DataFrame = field(repr=False)
     biases: pl.DataFrame = field(repr=False)
     calibration: measures.Calibration | None
+    token_calibration: measures.Calibration | None
     comparisons: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -81,6 +86,11 @@ class Agreement:
             "position_bias": self.position.to_dict(),
             "rater_agreement": self.rater_agreement and self.rater_agreement.to_dict(),
             "calibration": self.calibration and self.calibration.to_dict(),
+            **(
+                {"token_calibration": tokens.to_dict()}
+                if (tokens := self.token_calibration)
+                else {}
+            ),
             "notes": list(self.notes),
         }
 
@@ -120,7 +130,7 @@ def agree(
             "reports log-probabilities"
         )
     work = tabled.AgreementTables(data, rule, allow_missing, level, resamples, seed)
-    chosen = data.decided[rule]
+    chosen, tokens = data.decided[rule], columns.by_tokens(decisions)
     return Agreement(
         rule=rule,
         judge=judge,
@@ -134,6 +144,7 @@ def agree(
         decisions=_decision_table(decisions, data),
         concordance=work.concordance(),
         robustness=work.robustness(),
+        repetition=work.repetition(),
         position=measures.position_bias_of_codes(data.first, data.second, level),
         rater_agreement=work.rater_agreement(),
         cohen=work.cohen(),
@@ -141,6 +152,7 @@ def agree(
         leave_one_out=work.leave_one_out(),
         biases=_biases(decisions, data, chosen, level),
         calibration=_calibration(decisions, data, level),
+        token_calibration=None if tokens is None else _calibration(tokens, data, level),
         comparisons=work.comparisons(permutations),
         notes=tuple(_missing_notes(decisions, data, allow_missing)),
     )
@@ -195,7 +207,7 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
 def _calibration(
     decisions: pl.DataFrame, data: Judged, level: float
 ) -> measures.Calibration | None:
-    chosen = data.decided["probability"]
+    chosen = columns.column_codes(decisions["probability"])
     if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
         return None
     return measures.calibration(

@@ -31,8 +31,9 @@ class Ranking:
     without it), with the ranks that the bootstrap leaves open: with probability `level` they all contain the
     true ranks.
     `head_to_head`: one row per two models that met: `model`, `opponent`, `games`, `wins`, `ties`, `losses`.
-    `games`, `questions`: what counts; `left_out`: pairs without a decision. `unsolved`: resamples without a
-    solution of Bradley–Terry, which its intervals leave out. `notes`: remarks for the reader.
+    `games`, `questions`: what counts; `left_out`: pairs without a decision; `alone`: pairs of a model with
+    itself, left out, too. `unsolved`: resamples without a solution of Bradley–Terry, which its intervals
+    leave out. `notes`: remarks for the reader.
     """
 
     rule: Rule
@@ -40,6 +41,7 @@ class Ranking:
     head_to_head: "pl.DataFrame" = field(repr=False)
     games: int
     left_out: int
+    alone: int
     questions: int
     level: float
     resamples: int
@@ -67,7 +69,8 @@ def rank(
     """Returns models ranked by the decisions about their pairs.
 
     `decisions`: one row per pair, with `question_id`, `model_a`, `model_b` and the letter of the rule;
-    optionally mean probabilities `p_a`, `p_b`, `p_c`. Pairs without a decision are left out and counted.
+    optionally mean probabilities `p_a`, `p_b`, `p_c`. Pairs without a decision, and pairs of a model with
+    itself, are left out and counted.
     `with_strengths`: whether to fit Bradley–Terry (by evalica, extra `judge`), which needs models that are
     connected.
 
@@ -83,13 +86,9 @@ def rank(
     counts = head_to_head.drop("opponent").group_by("model").sum().sort("model")
     found: dict[str, Any] = counts.to_dict()
     for name, score in scores.by_name.items():
-        bounds = _bounds_of_score(name, score, scores.questions, level)
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), bounds, strict=True))
+        found |= with_bounds(name, *_bounds_of_score(name, score, scores.questions, level))
     values, resampled = scores.by_name["strength"] or scores.win_rates
-    open_ranks = rank_ranges_of_resamples(values, resampled, level, scores.questions)
-    best, worst = zip(*open_ranks, strict=True)
-    order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
-    found |= {"rank": order, "best_rank": list(best), "worst_rank": list(worst)}
+    found |= rank_columns(values, resampled, level, scores.questions)
     table = pl.DataFrame(found).fill_nan(None).sort("rank")
     questions = int(games.questions.max()) + 1
     return Ranking(
@@ -98,6 +97,7 @@ def rank(
         head_to_head=head_to_head,
         games=len(games.outcomes),
         left_out=games.left_out,
+        alone=games.alone,
         questions=questions,
         level=level,
         resamples=resamples,
@@ -105,6 +105,23 @@ def rank(
         seed=seed,
         notes=tuple(_ranking_notes(games, scores, questions, resamples, level)),
     )
+
+
+def with_bounds(name: str, values: Any, low: Any, high: Any) -> dict[str, Any]:
+    """Returns columns of values and their intervals."""
+    return {name: values, f"{name}_low": low, f"{name}_high": high}
+
+
+def rank_columns(
+    values: Floats, resampled: Floats, level: float, questions: Indices
+) -> dict[str, Any]:
+    """Returns `rank`, `best_rank` and `worst_rank` of models: see `rank_ranges_of_resamples`."""
+    ranges = rank_ranges_of_resamples(values, resampled, level, questions)
+    order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
+    return {
+        "rank": order,
+        **dict(zip(("best_rank", "worst_rank"), zip(*ranges, strict=True), strict=True)),
+    }
 
 
 def rank_ranges_of_resamples(
@@ -212,10 +229,17 @@ def _bounds_of_score(
     values, resampled = score
     if name != "strength":
         return values, *intervals.share_bounds(values, resampled, level, questions)
+    return values, *strength_bounds(values, resampled, level, questions)
+
+
+def strength_bounds(
+    values: Floats, resampled: Floats, level: float, questions: Indices
+) -> tuple[Floats, Floats]:
+    """Returns bounds of log-odds (`intervals.bootstrap_bounds`), NaN for those about few questions."""
     low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
     few = questions < intervals.fewest_questions(level)
     low[few] = high[few] = np.nan
-    return values, low, high
+    return low, high
 
 
 def _head_to_head(games: "Games", pairings: tuple[Indices, Indices, Indices]) -> "pl.DataFrame":
@@ -235,6 +259,8 @@ def _ranking_notes(
     notes = []
     if games.left_out:
         notes.append(f"left out {counted(games.left_out, 'pair')} without a decision")
+    if games.alone:
+        notes.append(f"left out {counted(games.alone, 'pair')} of a model with itself")
     if questions == 1:
         notes.append(
             "a single question: intervals and rank ranges say nothing about other questions"
@@ -263,7 +289,7 @@ class Games:
 
     `outcomes`: 0 the first one won, 1 the second one, 2 a tie. `preferences`: normalised mean probability
     that the first one wins, plus half that of a tie; NaN without probabilities. `questions`: codes of
-    questions. `left_out`: pairs without a decision.
+    questions. `left_out`: pairs without a decision; `alone`: pairs of a model with itself.
     """
 
     models: tuple[str, ...]
@@ -273,32 +299,26 @@ class Games:
     preferences: Floats
     questions: Indices
     left_out: int
+    alone: int
 
 
 def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
     """Returns the games of a frame of decisions; models in alphabetical order.
 
-    Raises `InputError` for missing columns, unknown letters, a model against itself, and no decided pair.
+    Pairs of a model with itself are no games. Raises `InputError` for missing columns, unknown letters, and
+    no decided pair.
     """
     columns.needed_columns(decisions, ("question_id", "model_a", "model_b", rule), "decisions")
-    outcomes = columns.column_codes(decisions[rule])
+    pairs, alone = two_models(decisions)
+    outcomes = columns.column_codes(pairs[rule])
     kept = outcomes != NONE
-    played = decisions.filter(pl.Series(kept, dtype=pl.Boolean))
+    played = pairs.filter(pl.Series(kept, dtype=pl.Boolean))
     if played.is_empty():
         raise InputError(f"no pair has a decision by {rule}: nothing to rank")
-    a, b = (played[name].cast(pl.String) for name in ("model_a", "model_b"))
-    alone = a.filter(a == b).first()
-    if alone is not None:
-        raise InputError(f"a pair of the model {alone!r} with itself: expected two models")
-    if a.null_count() or b.null_count():
-        raise InputError("a pair without models: ranking needs model_a and model_b")
-    models = pl.concat([a, b]).unique().sort()
-    first, second = (
-        each.cast(pl.Enum(models)).to_physical().cast(pl.Int64).to_numpy() for each in (a, b)
-    )
+    models, first, second = model_codes(played)
     turned, preferences = first > second, _preferences(played)
     return Games(
-        models=tuple(models.to_list()),
+        models=models,
         first=np.minimum(first, second),
         second=np.maximum(first, second),
         outcomes=np.where(
@@ -307,7 +327,29 @@ def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
         preferences=np.where(turned, 1 - preferences, preferences),
         questions=columns.question_codes(played["question_id"]),
         left_out=int(np.count_nonzero(~kept)),
+        alone=alone,
     )
+
+
+def two_models(decisions: "pl.DataFrame") -> tuple["pl.DataFrame", int]:
+    """Returns the pairs of two different models, and how many there are of a model with itself."""
+    kept = decisions.filter(pl.col("model_a").ne_missing(pl.col("model_b")))
+    return kept, len(decisions) - len(kept)
+
+
+def model_codes(pairs: "pl.DataFrame") -> tuple[tuple[str, ...], Indices, Indices]:
+    """Returns the models in alphabetical order, and the codes of each pair's a and b.
+
+    Raises `InputError` for a pair without models.
+    """
+    a, b = (pairs[name].cast(pl.String) for name in ("model_a", "model_b"))
+    if a.null_count() or b.null_count():
+        raise InputError("a pair without models: ranking needs model_a and model_b")
+    models = pl.concat([a, b]).unique().sort()
+    first, second = (
+        each.cast(pl.Enum(models)).to_physical().cast(pl.Int64).to_numpy() for each in (a, b)
+    )
+    return tuple(models.to_list()), first, second
 
 
 def win_matrix(first: Indices, second: Indices, counts: Floats, models: int) -> Floats:
@@ -369,7 +411,7 @@ def bradley_terry(wins: Floats, models: Sequence[str]) -> Floats:
     Sources: R. A. Bradley & M. E. Terry, "Rank analysis of incomplete block designs", Biometrika 39 (1952);
     M. E. J. Newman, "Efficient computation of rankings from pairwise comparisons", JMLR 24 (2023).
     """
-    _check_linked(wins, models)
+    check_linked(wins, models)
     try:
         import evalica
     except ImportError as error:
@@ -436,7 +478,8 @@ def _newton_strengths(wins: Floats, start: Floats) -> Floats:
     return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
 
 
-def _check_linked(wins: Floats, models: Sequence[str]) -> None:
+def check_linked(wins: Floats, models: Sequence[str]) -> None:
+    """Raise `InputError` unless wins or ties connect all models in both directions."""
     groups = _linked_groups(wins, "weak")
     if len(groups) > 1:
         apart = " | ".join(_names_of_group(group, models) for group in groups)

@@ -146,14 +146,29 @@ def share_bounds(
     of the resamples, or all questions if there is no spread or they are fewer than `fewest_questions`.
     """
     low, high = bootstrap_bounds(values, resampled, level, questions)
-    np.maximum(low, lowest, out=low)
-    np.minimum(high, 1.0, out=high)
+    drawn = np.where(np.isnan(low), 0.0, resampled)
+    return widened_bounds(values, (low, high), np.nanvar(drawn, axis=0), level, questions, lowest)
+
+
+def widened_bounds(
+    values: Floats,
+    bounds: tuple[Floats, Floats],
+    variances: Floats,
+    level: float,
+    questions: int | NDArray[np.integer[Any]],
+    lowest: float = 0.0,
+) -> tuple[Floats, Floats]:
+    """Returns bounds of statistics between `lowest` and 1 that contain Wilson's, as for `share_bounds`.
+
+    `variances`: of the values. Unknown bounds (NaN) stay unknown.
+    """
+    low, high = np.array(np.maximum(bounds[0], lowest)), np.array(np.minimum(bounds[1], 1.0))
     shares, width = (np.asarray(values) - lowest) / (1 - lowest), 1 - lowest
     numbers, few = np.broadcast_to(questions, shares.shape), fewest_questions(level)
-    known, drawn = ~np.isnan(shares) & ~np.isnan(low), np.moveaxis(resampled, 0, -1)
+    known = ~np.isnan(shares) & ~np.isnan(low)
     for place in map(tuple, np.argwhere(known).tolist()):
         share, number = min(max(float(shares[place]), 0.0), 1.0), int(numbers[place])
-        spread = float(np.nanvar(drawn[place])) / width**2
+        spread = float(np.asarray(variances)[place]) / width**2
         size = share * (1 - share) / spread if spread > _NO_SPREAD else number
         size = max(1, round(min(size, number) if number < few else size))
         below, above = wilson(share * size, size, level)

@@ -7,7 +7,7 @@ from typing import Any
 from pfgen_rs.judge.agreement import measures
 from pfgen_rs.judge.agreement.intervals import Interval, Sums, classes_of, share_bounds, summed
 from pfgen_rs.judge.agreement.measures import same
-from pfgen_rs.judge.decisions import NONE, RULES, Codes, Indices, Judged, Rule
+from pfgen_rs.judge.decisions import NONE, ORDERS, RULES, Codes, Indices, Judged, Rule
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
@@ -98,14 +98,30 @@ class AgreementTables:
     def robustness(self) -> "pl.DataFrame":
         """Share of pairs with equal verdicts in both orders, by task."""
         rates, resampled = (
-            _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
-            for sums in self._sums
+            quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"])) for sums in self._sums
         )
         low, high = share_bounds(rates, resampled, self._level, self._questions)
         names = ("pairs", "consistent", "invalid")
         counts = [_with_all(self._observed[name]).astype(np.int64) for name in names]
         rows = zip(self._tasks(), *(x.tolist() for x in (*counts, rates, low, high)), strict=False)
         return frame(rows, texts=("task",), counts=names, numbers=("robustness", "low", "high"))
+
+    def repetition(self) -> "pl.DataFrame":
+        """Share of pairs whose samples all say the same, by order and task."""
+        names = ("repeated", "stable")
+        repeated, stable = (_with_all(self._observed[name]).astype(np.int64) for name in names)
+        rates, resampled = (
+            _quotient(_with_all(sums["stable"]), _with_all(sums["repeated"])) for sums in self._sums
+        )
+        number = np.minimum(repeated, self._questions)
+        low, high = share_bounds(rates, resampled, self._level, number)
+        rows = [
+            (task, order, *(x[o, t].item() for x in (repeated, stable, rates, low, high)))
+            for (o, order), (t, task) in product(enumerate(ORDERS), enumerate(self._tasks()))
+            if repeated[o].any()
+        ]
+        numbers = ("repetition", "low", "high")
+        return frame(rows, texts=("task",), counts=("order", "pairs", "stable"), numbers=numbers)
 
     def rater_agreement(self) -> RaterAgreement | None:
         """Fleiss' κ, or Krippendorff's α, with its interval."""
@@ -145,7 +161,7 @@ class AgreementTables:
         shares = []
         for sums in self._sums:
             human, judge = (
-                _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
+                quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
             )
             shares.append(np.stack([human, judge, judge - human], axis=-1))
         counts = [self._observed[name].astype(np.int64) for name in ("others", "no_majority")]
@@ -214,9 +230,9 @@ def concordance_rates(sums: Sums) -> Floats:
     `sums`: "right", shape (…, decisions, raters, tasks), and "judged", shape (…, raters, tasks).
     """
     right, number = _with_all(sums["right"]), _with_all(sums["judged"])
-    rates = _quotient(right, number[..., None, :, :])
+    rates = quotient(right, number[..., None, :, :])
     known = ~np.isnan(rates)
-    mean = _quotient(
+    mean = quotient(
         np.where(known, rates, 0.0).sum(axis=-2, keepdims=True),
         known.sum(axis=-2, keepdims=True),
     )
@@ -256,8 +272,8 @@ def _with_all(sums: Floats) -> Floats:
     return np.concatenate([sums.sum(axis=-1, keepdims=True), sums], axis=-1)
 
 
-def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
-    """Quotients, NaN for 0/0."""
+def quotient(above: Floats, below: NDArray[Any]) -> Floats:
+    """Returns quotients, NaN for 0/0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below, dtype=np.float64)
 
@@ -270,11 +286,13 @@ def _kinds_of(data: Judged) -> tuple[Indices, Judged]:
     consistent = same(data.first, data.second).astype(np.int8)
     invalid = ((data.first == NONE) | (data.second == NONE)).astype(np.int8)
     letters = [each + 1 for each in (*data.decided.values(), *data.verdicts)]
+    letters += [each + 1 for each in data.stable]
     classes, places = classes_of([data.tasks, consistent, invalid, *letters])
     return classes, replace(
         data,
         first=data.first[places],
         second=data.second[places],
+        stable=data.stable[:, places],
         decided={rule: codes[places] for rule, codes in data.decided.items()},
         tasks=data.tasks[places],
         questions=data.questions[places],
@@ -292,6 +310,8 @@ def _judge_counts(kinds: Judged, rules: list[Rule]) -> dict[str, NDArray[Any]]:
         "pairs": of_task,
         "consistent": of_task & same(kinds.first, kinds.second)[:, None],
         "invalid": of_task & invalid[:, None],
+        "repeated": (kinds.stable != NONE).T[:, :, None] & of_task[:, None],
+        "stable": (kinds.stable == 1).T[:, :, None] & of_task[:, None],
         "judged": judged_by[:, :, None] & of_task[:, None],
         "right": right[..., None] & of_task[:, None, None],
     }

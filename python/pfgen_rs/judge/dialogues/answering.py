@@ -29,8 +29,7 @@ class Item:
     """A dialogue to continue.
 
     `users`: what the user says in each turn. `given`: answers to the first turns that do not come from the
-    model. `reference`: reference answers, one per turn, or none. `question`: whether it is one of
-    MT-bench's questions, whose categories math, reasoning and coding are graded with a reference answer.
+    model. `reference`: reference answers, one per turn, or none.
     """
 
     id: str
@@ -38,7 +37,6 @@ class Item:
     users: tuple[str, ...]
     given: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
-    question: bool = False
 
 
 def read_items(
@@ -74,8 +72,7 @@ def items_of_dialogues(dialogues: Iterable[Dialogue], turns: Turns = "second") -
 def items_of_questions(questions: Iterable[Question]) -> list[Item]:
     """Returns MT-bench's questions, to be answered in every turn."""
     return [
-        Item(each.id, each.category, each.turns, reference=each.reference, question=True)
-        for each in questions
+        Item(each.id, each.category, each.turns, reference=each.reference) for each in questions
     ]
 
 

@@ -15,6 +15,8 @@ ALL = "all"
 """Label of the row over all authors."""
 MEAN = "mean"
 """Label of the mean over all ratings."""
+OVERALL = "overall"
+"""Label of the mean of the categories' means."""
 RESAMPLES = 1000
 _CORRELATIONS = ("pearson", "spearman")
 _BOUNDS = ("", "_low", "_high")
@@ -142,18 +144,20 @@ def model_means(ratings: Ratings, categories: Mapping[str, str] | None = None) -
     """Returns mean ratings of each model by each judge: over everything, by turn and by category.
 
     `categories`: by question id; questions without one are in the mean over everything and by turn only.
-    One row per judge, model and category, where `category` is "mean", "turn 1", … or a category: `ratings`
-    (valid ones), `invalid`, `mean`. Models by descending mean.
+    One row per judge, model and category, where `category` is "mean", "turn 1", …, a category or, where there
+    are categories, "overall" (the mean of their means): `ratings` (valid ones), `invalid`, `mean`. Models by
+    descending mean.
     """
     known = categories or {}
     scores: dict[tuple[str, str], dict[str, list[float | None]]] = {}
     for row in ratings.frame.iter_rows(named=True):
         mine = scores.setdefault((row["judge"], row["model"]), {})
         category = known.get(row["question_id"])
-        for column in (MEAN, f"turn {row['turn']}", *([category] if category else [])):
+        for column in (MEAN, f"turn {row['turn']}", *([category, OVERALL] if category else [])):
             mine.setdefault(column, []).append(row["score"])
     turns = sorted({int(turn) for turn in ratings.frame["turn"].unique()})
-    columns = [MEAN, *(f"turn {turn}" for turn in turns), *dict.fromkeys(known.values())]
+    kinds = list(dict.fromkeys(known.values()))
+    columns = [MEAN, *(f"turn {turn}" for turn in turns), *kinds, *([OVERALL] if kinds else [])]
     judges = list(dict.fromkeys(judge for judge, _ in scores))
     order = sorted(
         scores,
@@ -161,11 +165,13 @@ def model_means(ratings: Ratings, categories: Mapping[str, str] | None = None) -
     )
     rows = []
     for judge, model in order:
+        mine = scores[judge, model]
+        means = [mean_rating(mine.get(each, ())) for each in kinds]
         for column in columns:
-            given = scores[judge, model].get(column, [])
+            given = mine.get(column, [])
             invalid = given.count(None)
-            counts = len(given) - invalid, invalid
-            rows.append((judge, model, column, *counts, mean_rating(given)))
+            mean = mean_rating(means if column == OVERALL else given)
+            rows.append((judge, model, column, len(given) - invalid, invalid, mean))
     return pl.DataFrame(rows, schema=_MEANS, orient="row")
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,18 +15,19 @@ from pfgen_rs.io import atomic, json_lines, locks
 from pfgen_rs.judge import grading, requests as asking
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
-from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
+from pfgen_rs.judge.dialogues.association import MEAN, OVERALL, mean_rating
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import pl
 
-REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
-"""Categories of MT-bench's questions that are graded with a reference answer."""
 EXPORT = "judgments.jsonl"
 """The ratings in FastChat's format."""
 _GRADES, _VERSIONS, _REQUESTS = "grades.jsonl", "versions.json", "requests.json"
 """The journal; the dialogues of each version; the digests of what is asked about a version's answers."""
 _KEY = ("item", "model", "turn", "sample", "digest")
 _MULTI_TURN, _MATH = "-multi-turn", "-math"
+_MT_BENCH = {"writing", "roleplay", "extraction", "stem", "humanities"}
+_MT_BENCH_WITH_REFERENCES = {"math", "reasoning", "coding"}
+"""Some files have references for MT-bench's other categories, too, which its published scores do not use."""
 _DIALOGUE = {"user1", "user2", "assistant1", "assistant2"}
 
 
@@ -34,8 +36,8 @@ class GradingPrompts:
 
     A prompt that shows the dialogue, such as `mtbench++-10`, grades the last answer. The prompt `NAME` that
     shows a question and an answer grades first answers, and `NAME-multi-turn` of the same file, if any,
-    later ones. Of MT-bench's questions in `REFERENCE_CATEGORIES`, answers are graded with a reference
-    answer by the same with `-math` (as in `single-math-v1`), if the file has them.
+    later ones. The same with `-math` (as in `single-math-v1`), if the file has them, grade answers to which
+    there is a reference answer.
     """
 
     def __init__(self, prompts: Mapping[str, Prompt], name: str) -> None:
@@ -78,10 +80,19 @@ class GradingPrompts:
         """Returns the prompt for the answer to a turn."""
         more = _MULTI_TURN if turn > 1 and not self._whole else ""
         with_reference = _math_name(self.name) + more
-        math_like = item.question and item.category in REFERENCE_CATEGORIES
-        if math_like and with_reference in self.prompts:
+        known = any(text.strip() for text in item.reference[turn - 1 : turn])
+        if known and with_reference in self.prompts:
             return self.prompts[with_reference]
         return self.prompts[self.name + more]
+
+    def notes(self, items: Iterable[Item]) -> list[str]:
+        """Returns what to tell a user: that references are missing which some prompt could show."""
+        if _math_name(self.name) not in self.prompts or any(item.reference for item in items):
+            return []
+        return [
+            f"no question has a reference answer, so {_math_name(self.name)!r} is not used: pass "
+            "--references if there are any"
+        ]
 
     def config(self) -> dict[str, Any]:
         """Returns the prompts as they are recorded."""
@@ -112,7 +123,7 @@ def grade_requests(
     Raises `InputError` if a model has not answered an item, or an item lacks the reference answer that its
     prompt needs, and `SettingsError` for prompts that need something else.
     """
-    known, names = list(items), set[str]()
+    known, names = _as_published(items), set[str]()
     for model in answers:
         if model.model in names:
             raise InputError(
@@ -165,6 +176,14 @@ def _math_name(name: str) -> str:
     """Returns the name of the prompt with a reference answer: `single-v1` and `single-math-v1`."""
     before, dash, version = name.rpartition("-")
     return f"{before}{_MATH}-{version}" if dash else f"{name}{_MATH}"
+
+
+def _as_published(items: Iterable[Item]) -> list[Item]:
+    """Returns the items, those of MT-bench without the references that FastChat does not show."""
+    known, shown = list(items), _MT_BENCH_WITH_REFERENCES
+    if not {item.category for item in known} <= _MT_BENCH | shown:
+        return known
+    return [each if each.category in shown else replace(each, reference=()) for each in known]
 
 
 def _answered_turns(item: Item, model: fastchat_files.ModelAnswers) -> tuple[str, ...]:
@@ -257,9 +276,10 @@ def stale_grades(folder: str | os.PathLike[str]) -> int:
 def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
     """Returns table 6: the mean rating of each model's answers by version and category.
 
-    One row per version, model and category, and one for the mean over all dialogues (category "mean"):
-    `version`, `model`, `category`, `dialogues` (rated), `invalid` and `missing` (dialogues without a valid
-    rating, or without any), `rating`. Ratings of a dialogue's turns are averaged first. Raises `InputError`.
+    One row per version, model and category, one for the mean of the categories' means (category "overall"),
+    and one for the mean over all dialogues ("mean"): `version`, `model`, `category`, `dialogues` (rated),
+    `invalid` and `missing` (dialogues without a valid rating, or without any), `rating`. Ratings of a
+    dialogue's turns are averaged first. Raises `InputError`.
     """
     by_model: dict[str, list[dict[str, Any]]] = {}
     for record in _stored_grades(folder):
@@ -271,12 +291,14 @@ def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
             for record in by_model.get(model, []):
                 if _is_present(record, places) and record["item"] in members:
                     ratings.setdefault(record["item"], []).append(record["rating"])
-            for category in [*dict.fromkeys(members.values()), MEAN]:
-                chosen = [d for d, c in members.items() if category in (c, MEAN)]
+            means: list[float | None] = []
+            for category in [*dict.fromkeys(members.values()), OVERALL, MEAN]:
+                chosen = [d for d, c in members.items() if category in (c, MEAN, OVERALL)]
                 rated = [mean_rating(ratings[each]) for each in chosen if each in ratings]
                 missing, invalid = len(chosen) - len(rated), rated.count(None)
                 counts = len(rated) - invalid, invalid, missing
-                rows.append((version, model, category, *counts, mean_rating(rated)))
+                means.append(mean_rating(means if category == OVERALL else rated))
+                rows.append((version, model, category, *counts, means[-1]))
     return pl.DataFrame(rows, schema=_SCORES, orient="row")
 
 

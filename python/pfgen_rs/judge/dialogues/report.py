@@ -162,7 +162,7 @@ def model_table(frame: pl.DataFrame) -> Table:
         layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
         layout.drawing(
             layout.radar,
-            frame.filter(pl.col("category") != association.MEAN),
+            frame.filter(~pl.col("category").is_in([association.MEAN, association.OVERALL])),
             label="model",
             values={"rating": "Rating"},
             panel="version",

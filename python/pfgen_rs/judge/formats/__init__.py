@@ -14,7 +14,8 @@
 Other packages add theirs by an entry point of the group `pfgen_rs.judge_formats`, whose name is the
 format's and whose object is the decorated function. The choices of `judge import` and `judge export`, the
 table in the documentation and shared tests follow. These expect that every key of `example` is required, and
-that a pair's second judgment by one judge is refused.
+that a pair's second judgment by one judge is refused. A file may have pairs without judgments: data for
+choosing a judge.
 """
 
 import json
@@ -112,7 +113,7 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
 
 
 def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> "Imported":
-    """Read files of one format. A folder stands for the `.json` and `.jsonl` files in it.
+    """Read files of one format. A folder stands for the files in it (`imported.files_of`).
 
     `name`: one of `format_names()` (default: as `detect_format` says). Raises `InputError` with file and line
     or element, and `SettingsError` for an unknown name.
@@ -121,8 +122,8 @@ def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None
 
     chosen = get_format(name or detect_format(paths))
     found = chosen.read(files_of(paths))
-    if not found.judgments:
-        raise InputError(f"contains no judgments in the format {chosen.name}")
+    if not found.pairs:
+        raise InputError(f"contains no judgments or pairs in the format {chosen.name}")
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, Texts, question_id
+from pfgen_rs.judge.imported import Imported, Texts, choice, question_id
 from pfgen_rs.judge.verdicts import Letter
 
 LEVELS: Mapping[str, Letter] = {"A>>B": "A", "A>B": "A", "A=B": "C", "B>A": "B", "B>>A": "B"}
@@ -58,9 +58,6 @@ def _add_record(found: Imported, texts: Texts, record: dict[str, Any]) -> None:
             continue
         if not isinstance(game, dict):
             raise InputError("'games' must contain objects only")
-        level, said = game.get("score"), game.get("judgment")
-        if level is not None and (not isinstance(level, str) or level not in LEVELS):
-            raise InputError(f"invalid 'score' {level!r:.40}: expected one of {', '.join(LEVELS)}")
+        shown, said = choice(game, "score", {**LEVELS, None: None}), game.get("judgment")
         output = said.get("answer") if isinstance(said, dict) else said
-        shown = None if level is None else LEVELS[level]
-        found.add_judgment(pair, order, judge, shown, output=output, level=level)
+        found.add_judgment(pair, order, judge, shown, output=output, level=game.get("score"))

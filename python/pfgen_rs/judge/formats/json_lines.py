@@ -32,7 +32,7 @@ def _turned(letters: Sequence[Letter | None]) -> list[Letter | None]:
 
 @judge_format(
     "json-lines",
-    files="one line a pair, as in files of pairs, with `judge` and `verdicts`",
+    files="one line a pair, as in files of pairs, with `judge` and `verdicts`, or with neither",
     verdicts="a letter for each order that was judged (A: the pair's first model wins, C: a tie, "
     "null: invalid)",
     pair_id="`id`",
@@ -44,15 +44,18 @@ def _turned(letters: Sequence[Letter | None]) -> list[Letter | None]:
         "judge": "gpt-4",
         "verdicts": ["A", "C"],
     },
-    recognises=lambda record: {"models", "answers", "verdicts"} <= record.keys(),
+    recognises=lambda record: {"models", "answers"} <= record.keys(),
     write=write_json_lines,
 )
 def read_json_lines(paths: Sequence[Path]) -> Imported:
-    """Read pairs with verdicts. A pair may occur again with another judge. Raises `InputError`."""
+    """Read pairs, perhaps with verdicts. A pair may occur again with another judge. Raises `InputError`."""
     found = Imported("json-lines")
     for place, record in records(paths):
         with place:
             pair, verdicts = pair_of(record), record.get("verdicts")
+            if {"judge", "verdicts"}.isdisjoint(record):
+                found.add_pair(pair)
+                continue
             if (
                 not isinstance(verdicts, list)
                 or not 1 <= len(verdicts) <= 2

@@ -31,12 +31,13 @@
 
   const values = (element) => JSON.parse(element.dataset.tArgs ?? "{}");
 
-  const translate = () => {
-    for (const element of document.querySelectorAll("[data-t]")) {
+  /** Let what is in `root` follow the language; what a page removes and puts back does so here. */
+  pfgen.translate = (root = document) => {
+    for (const element of root.querySelectorAll("[data-t]")) {
       element.textContent = pfgen.t(element.dataset.t, values(element));
     }
     for (const name of attributes) {
-      for (const element of document.querySelectorAll(`[data-t-${name}]`)) {
+      for (const element of root.querySelectorAll(`[data-t-${name}]`)) {
         element.setAttribute(name, pfgen.t(element.getAttribute(`data-t-${name}`)));
       }
     }
@@ -58,7 +59,7 @@
     const other = pfgen.language() === "ja" ? "en" : "ja";
     button.lang = other; // it is named in the language it leads to
     button.textContent = other === "ja" ? "日本語" : "English";
-    translate();
+    pfgen.translate();
     const heading = document.querySelector("h1");
     if (heading) document.title = `${pfgen.plain(heading.textContent)} · pfgen-bench`;
   };

@@ -1,0 +1,179 @@
+"""How many samples of a judge are enough, estimated from a pilot (judging 9.6)."""
+
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pfgen_rs.ask.costs import Prices
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.text import counted, plural
+from pfgen_rs.judge import sampling
+from pfgen_rs.judge.decisions import Codes, Indices, codes_of_texts, other_order
+from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.judge.verdicts import LETTERS
+from pfgen_rs.lazy import Floats, np, pl
+from pfgen_rs.stats.checks import check_seed, normal_quantile
+
+SIZES = (1, 3, 5, 9, 15, 27)
+"""Numbers of samples that are compared."""
+_ROWS = 20_000  # simulated pairs
+_DRAWS = 200  # of each pair of the pilot, at most
+_NEAR = 0.01
+_LEVEL = 0.95
+_VALUES = (1.0, 0.0, 0.5)  # of A, B and C for the first model
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePlan:
+    """What numbers of samples would give for `pairs` pairs, from a pilot of `pilot` pairs.
+
+    `table`: one row for each number of `samples`: `agreement`, the expected share of pairs that are decided
+    as with infinitely many samples; `pilot_half_width` and `half_width`, half of the 95 % interval of a
+    model's win rate with as many pairs as the pilot, and with `pairs`; `requests`, and `requests_stopped` if
+    asking stops at the error `stop_at`; what they cost, `cost` and `cost_stopped` (null without prices).
+    `enough`: the smallest number of samples whose agreement is within a point of that of the largest.
+    """
+
+    judge: str
+    pilot: int
+    pairs: int
+    stop_at: float
+    currency: str
+    enough: int
+    table: pl.DataFrame = field(repr=False)
+
+    @property
+    def advice(self) -> str:
+        """How many samples to take, as a sentence."""
+        reached = dict(self.table.select("samples", "agreement").rows())
+        most = max(reached)
+        if self.enough == most:
+            return (
+                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many; "
+                "fewer lose more than a point"
+            )
+        return (
+            f"{counted(self.enough, 'sample')} {plural(self.enough, 'is', 'are')} enough: within a point of "
+            f"the {reached[most]:.1%} of pairs that {most} samples decide as infinitely many would"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON types."""
+        return {**asdict(self), "table": self.table.to_dicts()}
+
+
+def plan_samples(
+    path: str | os.PathLike[str],
+    *,
+    pairs: int | None = None,
+    stop_at: float = 0.05,
+    prices: Prices | None = None,
+    seed: int = 0,
+) -> SamplePlan:
+    """Estimate what numbers of samples would give, from a folder of verdicts with two samples or more.
+
+    Probabilities of each pair and order are drawn from their posterior under the uniform prior, answers from
+    these, and pairs decided by them. Few samples in the pilot make its pairs look harder than they are.
+    `pairs`: how many are planned (default: as many as the pilot has). `prices`: of the judge's tokens; a
+    request takes as many as the pilot's did on average. Raises `InputError` and `SettingsError`.
+    """
+    check_seed(seed)
+    if pairs is not None and pairs < 1:
+        raise SettingsError(f"the number of pairs must be at least 1, not {pairs}")
+    if not 0 < stop_at < 1:
+        raise SettingsError(f"the error must be between 0 and 1, not {stop_at}")
+    folder = VerdictFolder(path)
+    decisions, votes = folder.decisions(), folder.votes()
+    counts = np.stack([votes[0].letters, other_order(votes[1].letters)])
+    used = np.flatnonzero((counts.sum(axis=2) > 0).all(axis=0))
+    if not len(used) or max(each.judged.max() for each in votes) < 2:
+        raise InputError(
+            "a plan needs a pilot with two samples or more in both orders: judge compare --samples 9",
+            path=folder.path,
+        )
+    games = decisions[used]
+    number, random = pairs or len(used), np.random.default_rng(seed)
+    draws = max(1, min(_DRAWS, _ROWS // len(used)))
+    p, answers = _drawn(counts[:, used], draws, random)
+    truth = sampling.leaders(p.sum(axis=0))
+    cost = None if prices is None else prices.cost(*_mean_tokens(folder))
+    rows = []
+    for samples in SIZES:
+        decided = sampling.leaders(_said(answers, samples).sum(axis=0))
+        width = float(np.mean([_half_width(each, games) for each in decided.reshape(draws, -1)]))
+        requests = 2 * samples * number
+        stopped = round(requests * _share_asked(answers, samples, stop_at))
+        widths = (width, width * (len(used) / number) ** 0.5)
+        costs = [None if cost is None else cost * each for each in (requests, stopped)]
+        agreement = float((decided == truth).mean())
+        rows.append((samples, agreement, *widths, requests, stopped, *costs))
+    names = (
+        "pilot_half_width",
+        "half_width",
+        "requests",
+        "requests_stopped",
+        "cost",
+        "cost_stopped",
+    )
+    table = pl.DataFrame(rows, schema=["samples", "agreement", *names], orient="row")
+    table = table.with_columns(pl.col("cost", "cost_stopped").cast(pl.Float64))
+    near = table.filter(pl.col("agreement") >= pl.col("agreement").last() - _NEAR)
+    currency = "" if prices is None else prices.currency
+    enough = int(near["samples"][0])
+    return SamplePlan(folder.judge_name, len(used), number, stop_at, currency, enough, table)
+
+
+def _drawn(counts: Indices, draws: int, random: np.random.Generator) -> tuple[Floats, Codes]:
+    """Returns probabilities, shape (2, draws · pairs, 3), and answers, (2, draws · pairs, most samples)."""
+    shape = np.repeat(counts[:, None], draws, axis=1).reshape(2, -1, len(LETTERS)) + 1.0
+    p = random.standard_gamma(shape)
+    p /= p.sum(axis=2, keepdims=True)
+    at = random.random((*p.shape[:2], SIZES[-1]))
+    steps = p.cumsum(axis=2)
+    return p, ((at > steps[..., :1]).astype(np.int8) + (at > steps[..., 1:2])).astype(np.int8)
+
+
+def _said(answers: Codes, samples: int) -> Indices:
+    """Returns how often each letter was said in the first samples: shape (2, pairs, 3)."""
+    some = answers[..., :samples]
+    return np.stack(
+        [np.count_nonzero(some == code, axis=2) for code in range(len(LETTERS))], axis=2
+    )
+
+
+def _share_asked(answers: Codes, samples: int, stop_at: float) -> float:
+    """Returns the share of requests that are sent if asking stops."""
+    going, sent = np.arange(answers.shape[1]), 0
+    for done in range(1, samples + 1):
+        sent += len(going)
+        counts = _said(answers[:, going], done)
+        left = np.full((len(going), 2), samples - done)
+        going = going[~sampling.settled(counts[0], counts[1], left, stop_at)]
+    return float(sent / (answers.shape[1] * samples))
+
+
+def _half_width(decided: Codes, games: pl.DataFrame) -> float:
+    """Returns half of the interval of a win rate, on average over the models; by sums over questions."""
+    won = np.array(_VALUES)[decided]
+    _, models = codes_of_texts(pl.concat([games["model_a"], games["model_b"]]))
+    _, questions = codes_of_texts(games["question_id"])
+    values = np.concatenate([won, 1 - won])
+    number = np.bincount(models)
+    apart = values - (np.bincount(models, weights=values) / number)[models]
+    size = int(questions.max()) + 1
+    key = models * size + np.tile(questions, 2)
+    sums = np.bincount(key, weights=apart, minlength=len(number) * size).reshape(-1, size)
+    errors = np.sqrt((sums**2).sum(axis=1)) / number
+    return normal_quantile(_LEVEL) * float(errors.mean())
+
+
+def _mean_tokens(folder: VerdictFolder) -> tuple[float, float]:
+    """Returns the mean number of tokens of a request and of an answer. Raises `InputError`."""
+    used = [each["usage"] for each in folder.present_judgments() if each.get("usage")]
+    if not used:
+        raise InputError("no judgment says how many tokens it took", path=folder.path)
+    prompt, completion = (
+        sum(each.get(f"{kind}_tokens", 0) for each in used) / len(used)
+        for kind in ("prompt", "completion")
+    )
+    return prompt, completion

@@ -1,0 +1,170 @@
+"""Several answers of a judge to the same request (judging 9): what they say, and when they are enough."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from pfgen_rs.judge.decisions import (
+    NONE,
+    ORDERS,
+    Codes,
+    Flags,
+    Indices,
+    mean_of_orders,
+    other_order,
+)
+from pfgen_rs.judge.verdicts import LETTERS
+from pfgen_rs.lazy import Floats, np, pl
+
+CLOSE = 1e-9
+"""Estimated probabilities that differ by less are equal: those that do differ are further apart."""
+_C = len(LETTERS) - 1
+_PRIOR = 1  # of each letter
+_HARDEST = (0.45, 0.45, 0.1)  # of the leading letter, a rival, and the third letter
+
+
+class Votes(NamedTuple):
+    """What a judge said of pairs in one order, letters as they were shown.
+
+    `letters`: how often it said each, shape (pairs, 3). `judged`: number of judgments, invalid ones too,
+    shape (pairs,). `tokens`: mean probabilities of the tokens, shape (pairs, 3), NaN where unknown.
+    """
+
+    letters: Indices
+    judged: Indices
+    tokens: Floats
+
+
+def count_votes(pairs: int, places: Indices, codes: Codes, p: Floats) -> Votes:
+    """Returns the votes on `pairs` pairs from judgments: their pair's place, letter and probabilities.
+
+    `codes`: -1 for an invalid one. `p`: shape (judgments, 3), NaN for unknown ones. Linear time.
+    """
+    width = len(LETTERS)
+    flat = (places * width + codes)[codes != NONE]
+    letters = np.bincount(flat, minlength=pairs * width).reshape(pairs, width)
+    tokens = np.empty((pairs, width))
+    for i, column in enumerate(p.T):
+        known = ~np.isnan(column)
+        sums = np.bincount(places[known], weights=column[known], minlength=pairs)
+        with np.errstate(invalid="ignore"):
+            tokens[:, i] = sums / np.bincount(places[known], minlength=pairs)
+    return Votes(letters, np.bincount(places, minlength=pairs), tokens)
+
+
+def estimated(letters: Indices) -> Floats:
+    """Returns probabilities of letters from how often they were said, NaN without any: shape (…, 3).
+
+    (n_x + 1)/(n + 3) is the posterior mean under a uniform Dirichlet prior (judging 9.2).
+
+    >>> estimated(np.array([[2, 1, 0]])).tolist()
+    [[0.5, 0.3333333333333333, 0.16666666666666666]]
+    """
+    number = letters.sum(axis=-1, keepdims=True)
+    return np.where(number > 0, (letters + _PRIOR) / (number + _PRIOR * len(LETTERS)), np.nan)
+
+
+def most_frequent(letters: Indices) -> Codes:
+    """Returns the letter that was said most often, C if several share the lead, -1 without any."""
+    return np.where(letters.any(axis=1), leaders(letters), NONE).astype(np.int8)
+
+
+def sample_columns(votes: tuple[Votes, Votes], samples: int) -> list[pl.Series]:
+    """Returns the columns of `VerdictFolder.decisions` that tell of samples."""
+    tokens = mean_of_orders(votes[0].tokens, other_order(votes[1].tokens))
+    if samples == 1:  # `p_a` … `p_c` are the same
+        tokens[:] = np.nan
+    stable = [pl.Series(each.letters.max(axis=1) == each.judged) for each in votes]
+    few = [pl.Series(each.judged < 2) for each in votes]
+    return [
+        *(pl.Series(f"samples_{o}", v.judged) for o, v in zip(ORDERS, votes, strict=True)),
+        *(
+            same.set(none, None).alias(f"stable_{o}")
+            for o, same, none in zip(ORDERS, stable, few, strict=True)
+        ),
+        *(pl.Series(f"t_{x}", tokens[:, i], nan_to_null=True) for i, x in enumerate("abc")),
+    ]
+
+
+# When further samples would hardly change a decision
+
+
+def settled(one: Indices, two: Indices, left: Indices, stop_at: float) -> Flags:
+    """Whether pairs need no further samples: `change_risk` is at most `stop_at`.
+
+    `one`, `two`: how often the judge said each letter of the pair in both orders, shape (pairs, 3). `left`:
+    samples that are left in each order, shape (pairs, 2).
+    """
+    rows = np.hstack([one, two, left])
+    # Orders of equal length weigh the same, so that their letters can be added.
+    even = (one.sum(axis=1) == two.sum(axis=1)) & (left[:, 0] == left[:, 1])
+    rows[even, :3] += rows[even, 3:6]
+    rows[even, 6] += rows[even, 7]
+    rows[even, 3:6] = rows[even, 7:] = 0
+    states, kinds = np.unique(rows, axis=0, return_inverse=True)
+    risks = [change_risk(tuple(s[:3]), tuple(s[3:6]), tuple(s[6:])) for s in states.tolist()]
+    return np.asarray(np.array(risks) <= stop_at)[kinds.reshape(-1)]
+
+
+@lru_cache(maxsize=1 << 18)
+def change_risk(one: tuple[int, ...], two: tuple[int, ...], left: tuple[int, ...]) -> float:
+    """Returns how probable it is that the samples that are left change a pair's decision by probability.
+
+    `one`, `two`: how often each letter of the pair was said in both orders. `left`: how many samples are left
+    in each. The letters to come are those of a hard judge, who says the leading letter as often as a rival,
+    whichever rival is worse. Their counts are summed exactly. 1 without a letter so far.
+
+    Under the posterior predictive of the uniform prior, up to twice as many decisions changed as stated where
+    all pairs are hard (judging 9.5).
+
+    >>> change_risk((2, 0, 0), (2, 0, 0), (1, 1))
+    0.0
+    """
+    counts = np.array([one, two])
+    if not counts.any():
+        return 1.0
+    now, ends = counts.sum(axis=1), counts.sum(axis=1) + left
+    first = leaders(_scores(counts, now)[None])[0]
+    final = _scores(counts, ends)[None]
+    drawn, number = np.zeros((1, 3), dtype=np.int64), np.zeros(1)
+    for weight, size in zip(_weights(ends), left, strict=True):
+        more, ways = _outcomes(size)
+        drawn = (drawn[:, None] + more).reshape(-1, 3)
+        final = (final[:, None] + weight * more).reshape(-1, 3)
+        number = (number[:, None] + ways).reshape(-1)
+    kept = leaders(final) == first
+    drawn, number = drawn[kept], number[kept]
+    stays = []
+    for rival in {0, 1, 2} - {int(first)}:
+        p = np.full(3, _HARDEST[2])
+        p[[first, rival]] = _HARDEST[:2]
+        stays.append(float(np.exp(number + drawn @ np.log(p)).sum()))
+    return max(0.0, 1 - min(stays))
+
+
+def _weights(totals: Indices) -> tuple[int, int]:
+    """Returns integers by which counts of both orders weigh in the mean of their probabilities."""
+    first, second = (int(total) for total in totals)
+    if not first or not second or first == second:
+        return int(first > 0), int(second > 0)
+    return second + _PRIOR * len(LETTERS), first + _PRIOR * len(LETTERS)
+
+
+def _scores(counts: Indices, totals: Indices) -> Indices:
+    """Returns integers in proportion to the mean probabilities, but for letters that are still to come."""
+    return np.array(_weights(totals)) @ (counts + _PRIOR)
+
+
+def leaders(scores: Indices) -> Codes:
+    """Returns the letter with the largest score, C if several have it: shape (…, 3) to (…)."""
+    most = scores.max(axis=-1, keepdims=True)
+    alone = np.count_nonzero(scores == most, axis=-1) == 1
+    return np.where(alone, scores.argmax(axis=-1), _C).astype(np.int8)
+
+
+@lru_cache(maxsize=256)
+def _outcomes(size: int) -> tuple[Indices, Floats]:
+    """Returns how often letters may occur among `size`, and the logarithm of the number of ways."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size + 1)))])
+    a, b = np.nonzero(np.add.outer(np.arange(size + 1), np.arange(size + 1)) <= size)
+    counts = np.stack([a, b, size - a - b], axis=1)
+    return counts, logs[size] - logs[counts].sum(axis=1)
