@@ -1,7 +1,7 @@
 """Asking a judge which answer of each pair is better, and by which criteria (judging 1 and 2)."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +14,6 @@ from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import Pair, requests as asking, verdict_folder, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
-from pfgen_rs.judge.rounds import Rounds
 
 
 def compare(
@@ -45,7 +44,6 @@ def compare(
         config[asking.SAMPLING] = {"samples": samples, "stop_at": stop_at}
     requests = list(asking.comparison_requests(pairs, prompt, 1 if stop_at else samples))
     folder = verdict_folder.open_verdict_folder(out, config, pairs)
-    rounds = None if stop_at is None else Rounds(judge, requests, samples, stop_at)
 
     def read(_: request.Request, answered: Answered) -> Mapping[str, Any]:
         return _read_judgment(answered, prompt.verdict)
@@ -53,9 +51,51 @@ def compare(
     def ask(some: Sequence[request.Request], limits: loop.Limits) -> loop.Asked:
         return loop.ask(journal, [request.Group(judge, some)], engine, read, **limits)
 
-    journal = verdict_folder.judgment_journal(folder.path, None if rounds is None else rounds.noted)
-    with journal:
-        return ask(requests, limits) if rounds is None else rounds.ask(ask, limits)
+    with verdict_folder.judgment_journal(folder.path) as journal:
+        if stop_at is None:
+            return ask(requests, limits)
+        while True:
+            asked = _ask_rounds(folder, requests, samples, stop_at, ask, limits)
+            # What other processes left open when they ended is asked for once more.
+            if not (asked.new and asked.elsewhere):
+                return asked
+
+
+def _ask_rounds(
+    folder: verdict_folder.VerdictFolder,
+    requests: Sequence[request.Request],
+    samples: int,
+    stop_at: float,
+    ask: Callable[[Sequence[request.Request], loop.Limits], loop.Asked],
+    limits: loop.Limits,
+) -> loop.Asked:
+    """Ask for one sample after the other of the pairs that are not settled yet (judging 9.5).
+
+    `requests`: those of the first sample. A pair of which an answer is lacking is left to the next call.
+    """
+    rounds = list[loop.Asked]()
+    for sample in range(samples):
+        some = [replace(each, sample=sample) for each in requests]
+        rounds.append(ask(some, _continued(limits, sum(each.stored for each in rounds))))
+        going = set(folder.unsettled(samples, stop_at, sample + 1))
+        requests = [each for each in requests if each.subject in going]
+        if not requests or rounds[-1].unaffordable:
+            break
+    names = ("total", "stored", "new", "elsewhere", "unaffordable")
+    sums: dict[str, Any] = {name: sum(getattr(each, name) for each in rounds) for name in names}
+    failures = [failure for each in rounds for failure in each.failures]
+    return replace(rounds[-1], **sums, failures=failures)
+
+
+def _continued(limits: loop.Limits, before: int) -> loop.Limits:
+    """Returns limits whose progress counts the answers of earlier rounds too."""
+    tell = limits.get("progress")
+
+    def progress(done: int, total: int, rate: float, failed: int) -> None:
+        if tell is not None:
+            tell(before + done, before + total, rate, failed)
+
+    return {**limits, "progress": progress}
 
 
 def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """How many samples of a judge are enough, estimated from a pilot (judging 9.6)."""
 
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -8,11 +9,11 @@ from pfgen_rs.ask.costs import Prices
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.judge import sampling
-from pfgen_rs.judge.decisions import Codes, Indices, codes_of_texts, other_order
+from pfgen_rs.judge.decisions import Codes, Indices, codes_of_texts, other_order, question_codes
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.stats.checks import check_seed, normal_quantile
+from pfgen_rs.stats import checks
 
 SIZES = (1, 3, 5, 9, 15, 27)
 """Numbers of samples that are compared."""
@@ -20,6 +21,12 @@ _ROWS = 20_000  # simulated pairs
 _DRAWS = 200  # of each pair of the pilot, at most
 _NEAR = 0.01
 _LEVEL = 0.95
+_COLUMNS: dict[str, Any] = {
+    "samples": int,
+    **dict.fromkeys(("agreement", "pilot_half_width", "half_width"), float),
+    **dict.fromkeys(("requests", "requests_stopped"), int),
+    **dict.fromkeys(("cost", "cost_stopped"), float),
+}
 _VALUES = (1.0, 0.0, 0.5)  # of A, B and C for the first model
 
 
@@ -77,9 +84,8 @@ def plan_samples(
     `pairs`: how many are planned (default: as many as the pilot has). `prices`: of the judge's tokens; a
     request takes as many as the pilot's did on average. Raises `InputError` and `SettingsError`.
     """
-    check_seed(seed)
-    if pairs is not None and pairs < 1:
-        raise SettingsError(f"the number of pairs must be at least 1, not {pairs}")
+    checks.check_seed(seed)
+    checks.whole_number(1 if pairs is None else pairs, "number of pairs", 1)
     if not 0 < stop_at < 1:
         raise SettingsError(f"the error must be between 0 and 1, not {stop_at}")
     folder = VerdictFolder(path)
@@ -96,7 +102,7 @@ def plan_samples(
     draws = max(1, min(_DRAWS, _ROWS // len(used)))
     p, answers = _drawn(counts[:, used], draws, random)
     truth = sampling.leaders(p.sum(axis=0))
-    cost = None if prices is None else prices.cost(*_mean_tokens(folder))
+    cost = math.nan if prices is None else prices.cost(*_mean_tokens(folder))
     rows = []
     for samples in SIZES:
         decided = sampling.leaders(_said(answers, samples).sum(axis=0))
@@ -104,23 +110,14 @@ def plan_samples(
         requests = 2 * samples * number
         stopped = round(requests * _share_asked(answers, samples, stop_at))
         widths = (width, width * (len(used) / number) ** 0.5)
-        costs = [None if cost is None else cost * each for each in (requests, stopped)]
-        agreement = float((decided == truth).mean())
-        rows.append((samples, agreement, *widths, requests, stopped, *costs))
-    names = (
-        "pilot_half_width",
-        "half_width",
-        "requests",
-        "requests_stopped",
-        "cost",
-        "cost_stopped",
-    )
-    table = pl.DataFrame(rows, schema=["samples", "agreement", *names], orient="row")
-    table = table.with_columns(pl.col("cost", "cost_stopped").cast(pl.Float64))
+        taken = (requests, stopped, requests * cost, stopped * cost)
+        rows.append((samples, float((decided == truth).mean()), *widths, *taken))
+    table = pl.DataFrame(rows, schema=_COLUMNS, orient="row").fill_nan(None)
     near = table.filter(pl.col("agreement") >= pl.col("agreement").last() - _NEAR)
     currency = "" if prices is None else prices.currency
-    enough = int(near["samples"][0])
-    return SamplePlan(folder.judge_name, len(used), number, stop_at, currency, enough, table)
+    return SamplePlan(
+        folder.judge_name, len(used), number, stop_at, currency, near["samples"].item(0), table
+    )
 
 
 def _drawn(counts: Indices, draws: int, random: np.random.Generator) -> tuple[Floats, Codes]:
@@ -156,15 +153,14 @@ def _half_width(decided: Codes, games: pl.DataFrame) -> float:
     """Returns half of the interval of a win rate, on average over the models; by sums over questions."""
     won = np.array(_VALUES)[decided]
     _, models = codes_of_texts(pl.concat([games["model_a"], games["model_b"]]))
-    _, questions = codes_of_texts(games["question_id"])
-    values = np.concatenate([won, 1 - won])
+    questions, values = question_codes(games["question_id"]), np.concatenate([won, 1 - won])
     number = np.bincount(models)
     apart = values - (np.bincount(models, weights=values) / number)[models]
     size = int(questions.max()) + 1
     key = models * size + np.tile(questions, 2)
     sums = np.bincount(key, weights=apart, minlength=len(number) * size).reshape(-1, size)
     errors = np.sqrt((sums**2).sum(axis=1)) / number
-    return normal_quantile(_LEVEL) * float(errors.mean())
+    return checks.normal_quantile(_LEVEL) * float(errors.mean())
 
 
 def _mean_tokens(folder: VerdictFolder) -> tuple[float, float]:

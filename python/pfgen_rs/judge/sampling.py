@@ -19,7 +19,7 @@ CLOSE = 1e-9
 """Estimated probabilities that differ by less are equal: those that do differ are further apart."""
 _C = len(LETTERS) - 1
 _PRIOR = 1  # of each letter
-_HARDEST = (0.45, 0.45, 0.1)  # of the leading letter, a rival, and the third letter
+_HARDEST = (0.45, 0.1)  # of the leading letter and its rival, and of the third letter
 
 
 class Votes(NamedTuple):
@@ -32,6 +32,11 @@ class Votes(NamedTuple):
     letters: Indices
     judged: Indices
     tokens: Floats
+
+    def decisive(self, samples: int) -> tuple[Codes, Floats]:
+        """Returns the letters and the probabilities by which a folder with so many samples is decided."""
+        letters = np.where(self.letters.any(axis=1), leaders(self.letters), NONE).astype(np.int8)
+        return letters, estimated(self.letters) if samples > 1 else self.tokens
 
 
 def count_votes(pairs: int, places: Indices, codes: Codes, p: Floats) -> Votes:
@@ -63,26 +68,18 @@ def estimated(letters: Indices) -> Floats:
     return np.where(number > 0, (letters + _PRIOR) / (number + _PRIOR * len(LETTERS)), np.nan)
 
 
-def most_frequent(letters: Indices) -> Codes:
-    """Returns the letter that was said most often, C if several share the lead, -1 without any."""
-    return np.where(letters.any(axis=1), leaders(letters), NONE).astype(np.int8)
-
-
 def sample_columns(votes: tuple[Votes, Votes], samples: int) -> list[pl.Series]:
     """Returns the columns of `VerdictFolder.decisions` that tell of samples."""
     tokens = mean_of_orders(votes[0].tokens, other_order(votes[1].tokens))
     if samples == 1:  # `p_a` … `p_c` are the same
         tokens[:] = np.nan
-    stable = [pl.Series(each.letters.max(axis=1) == each.judged) for each in votes]
-    few = [pl.Series(each.judged < 2) for each in votes]
-    return [
-        *(pl.Series(f"samples_{o}", v.judged) for o, v in zip(ORDERS, votes, strict=True)),
-        *(
-            same.set(none, None).alias(f"stable_{o}")
-            for o, same, none in zip(ORDERS, stable, few, strict=True)
-        ),
-        *(pl.Series(f"t_{x}", tokens[:, i], nan_to_null=True) for i, x in enumerate("abc")),
-    ]
+    found = {}
+    for order, each in zip(ORDERS, votes, strict=True):
+        same = pl.Series(each.letters.max(axis=1) == each.judged)
+        found[f"samples_{order}"] = pl.Series(each.judged)
+        found[f"stable_{order}"] = same.set(pl.Series(each.judged < 2), None)
+    found |= {f"t_{x}": pl.Series(tokens[:, i], nan_to_null=True) for i, x in enumerate("abc")}
+    return [column.alias(name) for name, column in found.items()]
 
 
 # When further samples would hardly change a decision
@@ -122,42 +119,35 @@ def change_risk(one: tuple[int, ...], two: tuple[int, ...], left: tuple[int, ...
     counts = np.array([one, two])
     if not counts.any():
         return 1.0
-    now, ends = counts.sum(axis=1), counts.sum(axis=1) + left
-    first = leaders(_scores(counts, now)[None])[0]
-    final = _scores(counts, ends)[None]
-    drawn, number = np.zeros((1, 3), dtype=np.int64), np.zeros(1)
-    for weight, size in zip(_weights(ends), left, strict=True):
-        more, ways = _outcomes(size)
+    said = counts.sum(axis=1)
+    weights = _weights(said + left)
+    first = leaders(_weights(said) @ (counts + _PRIOR))
+    final = (weights @ (counts + _PRIOR))[None]
+    drawn, ways = np.zeros((1, 3), dtype=np.int64), np.zeros(1)
+    for weight, size in zip(weights, left, strict=True):
+        more, ways_of_more = _outcomes(size)
         drawn = (drawn[:, None] + more).reshape(-1, 3)
         final = (final[:, None] + weight * more).reshape(-1, 3)
-        number = (number[:, None] + ways).reshape(-1)
+        ways = (ways[:, None] + ways_of_more).reshape(-1)
     kept = leaders(final) == first
-    drawn, number = drawn[kept], number[kept]
     stays = []
-    for rival in {0, 1, 2} - {int(first)}:
-        p = np.full(3, _HARDEST[2])
-        p[[first, rival]] = _HARDEST[:2]
-        stays.append(float(np.exp(number + drawn @ np.log(p)).sum()))
+    for third in {0, 1, 2} - {int(first)}:
+        p = np.full(3, _HARDEST[0])
+        p[third] = _HARDEST[1]
+        stays.append(float(np.exp((ways + drawn @ np.log(p))[kept]).sum()))
     return max(0.0, 1 - min(stays))
 
 
-def _weights(totals: Indices) -> tuple[int, int]:
-    """Returns integers by which counts of both orders weigh in the mean of their probabilities."""
-    first, second = (int(total) for total in totals)
-    if not first or not second or first == second:
-        return int(first > 0), int(second > 0)
-    return second + _PRIOR * len(LETTERS), first + _PRIOR * len(LETTERS)
-
-
-def _scores(counts: Indices, totals: Indices) -> Indices:
-    """Returns integers in proportion to the mean probabilities, but for letters that are still to come."""
-    return np.array(_weights(totals)) @ (counts + _PRIOR)
+def _weights(totals: Indices) -> Indices:
+    """Returns integers by which (n_x + 1) of both orders weigh in the mean of their probabilities."""
+    if not totals.all() or totals[0] == totals[1]:
+        return (totals > 0).astype(np.int64)
+    return totals[::-1] + _PRIOR * len(LETTERS)
 
 
 def leaders(scores: Indices) -> Codes:
     """Returns the letter with the largest score, C if several have it: shape (…, 3) to (…)."""
-    most = scores.max(axis=-1, keepdims=True)
-    alone = np.count_nonzero(scores == most, axis=-1) == 1
+    alone = np.count_nonzero(scores == scores.max(axis=-1, keepdims=True), axis=-1) == 1
     return np.where(alone, scores.argmax(axis=-1), _C).astype(np.int8)
 
 

@@ -10,7 +10,7 @@ A judgment counts only with the digest of what would be asked about its pair now
 
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,34 +174,35 @@ class VerdictFolder:
         samples, votes = _samples_of(found), _votes_of(present, len(pairs))
         judged = (votes[0].judged > 0, votes[1].judged > 0)
         # Where another tool judged one order only, the second judgments are not missing.
-        orders = ORDERS if found.is_empty() or 2 in found["order"] else ORDERS[:1]
-        whole = judged[0] & judged[1] if len(orders) == 2 else judged[0]
-        shown = (sampling.most_frequent(votes[0].letters), sampling.most_frequent(votes[1].letters))
-        p, close = (votes[0].tokens, votes[1].tokens), 0.0
-        if samples > 1:
-            p = (sampling.estimated(votes[0].letters), sampling.estimated(votes[1].letters))
-            close = sampling.CLOSE
+        whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
+        one, two = (each.decisive(samples) for each in votes)
         wanted, stop_at = requests.samples_of_config(self.config)
-        incomplete = whole & _lack_samples(votes, max(wanted, samples), stop_at)
-
-        def ids(chosen: Flags) -> list[str]:
-            return pairs["pair"].filter(pl.Series(chosen, dtype=pl.Boolean)).to_list()
-
         coverage = Coverage(
             len(pairs),
-            ids(~whole),
+            _ids(pairs, ~whole),
             stale=len(found) - len(present),
             samples=max(wanted, samples),
-            incomplete=ids(incomplete) if wanted > 1 else (),
+            incomplete=_ids(pairs, whole & (wanted > 1) & _lack_samples(votes, wanted, stop_at)),
             served=present["served"].drop_nulls().unique().sort().to_list(),
         )
-        columns = decided_columns(shown, p, judged, whole, close)
+        close = sampling.CLOSE if samples > 1 else 0.0
+        columns = decided_columns((one[0], two[0]), (one[1], two[1]), judged, whole, close)
         return pairs.hstack([*columns, *sampling.sample_columns(votes, samples)]), coverage
 
     def votes(self) -> tuple[sampling.Votes, sampling.Votes]:
         """Returns what the judge said of the pairs in order 1 and 2, as shown. Raises `InputError`."""
+        return _votes_of(self._read_present()[2], len(_pair_columns(self.path / _PAIRS)))
+
+    def unsettled(self, samples: int, stop_at: float, done: int) -> list[str]:
+        """Returns the ids of pairs with `done` samples in each order that have or need further ones.
+
+        `samples`: how many there may be in each. `stop_at`: see `sampling.settled`. Raises `InputError`.
+        """
         pairs, _, present = self._read_present()
-        return _votes_of(present, len(pairs))
+        votes = _votes_of(present, len(pairs))
+        judged = np.stack([each.judged for each in votes])
+        further = (judged > done).any(axis=0) | _lack_samples(votes, samples, stop_at)
+        return _ids(pairs, (judged >= done).all(axis=0) & further)
 
     def doubts(self) -> pl.DataFrame:
         """Returns the verdicts that count: `pair`, `order`, `sample`, `shown`, `doubt`, `output`.
@@ -326,11 +327,9 @@ def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
         known = pl.concat([known, own]).unique("id", keep="first")
 
 
-def judgment_journal(
-    folder: Path, noted: Callable[[Mapping[str, Any]], object] | None = None
-) -> Journal:
-    """Returns the journal of a folder's judgments, which is not open yet; `noted`: see `Journal`."""
-    return Journal(folder / requests.JUDGMENTS, ("pair", "order", "sample", "digest"), noted)
+def judgment_journal(folder: Path) -> Journal:
+    """Returns the journal of a folder's judgments, which is not open yet."""
+    return Journal(folder / requests.JUDGMENTS, ("pair", "order", "sample", "digest"))
 
 
 def open_verdict_folder(
@@ -466,6 +465,10 @@ def _votes_of(present: pl.DataFrame, pairs: int) -> tuple[sampling.Votes, sampli
     of_order = [last["order"].to_numpy() == order for order in ORDERS]
     one, two = (sampling.count_votes(pairs, places[o], codes[o], p[o]) for o in of_order)
     return one, two
+
+
+def _ids(pairs: pl.DataFrame, chosen: Flags) -> list[str]:
+    return pairs["pair"].filter(pl.Series(chosen, dtype=pl.Boolean)).to_list()
 
 
 def _lack_samples(

@@ -112,7 +112,9 @@ def rank_controlled(
     columns.needed_columns(decisions, needed, "decisions")
     of_two, alone = bradley_terry.two_models(decisions)
     notes = [f"left out {counted(alone, 'pair')} of a model with itself"] if alone else []
-    rows = of_two.join(pair_styles(pairs), on="pair", maintain_order="left")
+    rows = of_two.join(pair_styles(pairs), on="pair", how="left", maintain_order="left")
+    if untold := rows["length"].null_count():
+        raise InputError(f"{counted(untold, 'pair')} with decisions and without texts")
     rows = pl.concat(
         rows.with_columns(letter=pl.col(name), order=pl.lit(order))
         for name, order in zip(letters, (1.0, -1.0), strict=False)

@@ -111,7 +111,7 @@ class AgreementTables:
         names = ("repeated", "stable")
         repeated, stable = (_with_all(self._observed[name]).astype(np.int64) for name in names)
         rates, resampled = (
-            _quotient(_with_all(sums["stable"]), _with_all(sums["repeated"])) for sums in self._sums
+            quotient(_with_all(sums["stable"]), _with_all(sums["repeated"])) for sums in self._sums
         )
         number = np.minimum(repeated, self._questions)
         low, high = share_bounds(rates, resampled, self._level, number)
