@@ -155,9 +155,9 @@ def test_every_command_takes_a_panel(tmp_path: Path) -> None:
     again = pfgen("judge", "panel", *folders, "--out", out, "--format", "json")
     assert again.returncode != 0
     assert "already exists" in again.stderr
-    humans: tuple[str | Path, ...] = ("--humans", sample / "humans.jsonl")
-    for command in ("decide", "rank", "agree"):
-        done = pfgen("judge", command, out, *(() if command == "decide" else humans))
+    humans: list[str | Path] = ["--humans", sample / "humans.jsonl"]
+    for command, more in (("decide", humans[:0]), ("rank", humans), ("agree", humans)):
+        done = pfgen("judge", command, out, *more)
         assert done.returncode == 0, done.stderr
         assert "no judgment has probabilities" not in done.stderr
     page = tmp_path / "page.html"
