@@ -365,8 +365,9 @@ def page(
 ) -> None:
     """Write a page with all pairs, verdicts, reasons and decisions, to look through in a browser.
 
-    Pairs can be filtered by what the judge did (orders disagree, no decision, against the raters' majority),
-    by task, models and text, and ordered by margin. The page needs neither server nor network.
+    Pairs can be filtered by who disagrees (orders, samples, judges, raters), by task, models and text, and
+    ordered by margin or disagreement. People can judge the same pairs in it, blind. The page needs neither
+    server nor network. Of many pairs, it lists a random choice; a folder holds more than a single file.
 
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """

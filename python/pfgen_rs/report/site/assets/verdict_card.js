@@ -89,9 +89,10 @@
     return details;
   };
 
-  const sampleText = (sample, number, isAlone) => element("div", { class: "sample" },
-    ...(isAlone ? [] : [element("p", { class: "facts" }, tr("sample_number", { n: number + 1 }), " ", pfgen.letterMark(sample.letter))]),
-    ...(sample.problem ? [invalidity(sample.problem)] : []), block(sample.output));
+  const sampleText = ({ output, problem, letter }, number, isAlone) => element("div", { class: "sample" },
+    element("div", { class: "facts" }, ...(isAlone ? [] : [tr("sample_number", { n: number + 1 })]),
+      ...(problem ? [invalidity(problem)] : isAlone ? [] : [pfgen.letterMark(letter)])),
+    block(output));
 
   const judgeInOrder = (own, row, samples, order) => {
     const letter = order ? own.v2[row] : own.v1[row];
