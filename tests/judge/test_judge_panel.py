@@ -163,8 +163,6 @@ def test_every_command_takes_a_panel(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert pfgen("judge", "page", out, *humans, "--out", page).returncode == 0
     assert "panel" in page.read_text("utf-8")
-    shown = pfgen(
-        *("judge", "panel", *folders, "--by", "probability", "--out", tmp_path / "p"),
-        *("--format", "json"),
-    )
+    more = ["--by", "probability", "--format", "json", "--out", tmp_path / "p"]
+    shown = pfgen("judge", "panel", *folders, *more)
     assert json.loads(shown.stdout)["by"] == "probability"
