@@ -452,7 +452,8 @@ def test_the_majority_of_people_is_right_where_there_is_no_gold(tmp_path: Path) 
 def test_published_judgments_of_japanese_vicuna_qa(judging_dir: Path) -> None:
     found = meta_of_files([judging_dir / "data" / "ja-vicuna-qa" / "pairwise-gpt-4"])
     counts = {
-        name: found.of(name)["gpt-4 · pair"]["count"] for name in ("agreement", "primacy", "recency")
+        name: found.of(name)["gpt-4 · pair"]["count"]
+        for name in ("agreement", "primacy", "recency")
     }
     # 48 pairs depend on the order: 4 and 23 of them change their winner, 10 and 11 become or were ties.
     assert counts == {"agreement": 432, "primacy": 14, "recency": 34}
