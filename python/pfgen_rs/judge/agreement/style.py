@@ -177,7 +177,8 @@ def _games_of(
     questions, x = columns.question_codes(played["question_id"]), played.select(names).to_numpy()
     units = np.sqrt((x**2).mean(axis=0))
     games = _Games(
-        *(_indicators(side, len(models)) for side in (first, second)),
+        _indicators(first, len(models)),
+        _indicators(second, len(models)),
         _indicators(questions, int(questions.max()) + 1),
         np.array([1.0, 0.0, 0.5])[codes[codes != NONE]],
         1 / len(letters),
