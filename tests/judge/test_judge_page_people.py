@@ -167,12 +167,25 @@ def test_undo_skip_and_reload(page: Page, made: Path, tmp_path: Path) -> None:
     expect(page.locator("#blind h2")).to_have_text(f"Pair 1 of {COUNT}")
 
 
-def test_a_held_key_and_a_quick_one_judge_no_pair_unseen(page: Page, made: Path) -> None:
+def test_a_held_key_and_a_quick_one_judge_no_pair_unseen(
+    page: Page, made: Path, tmp_path: Path
+) -> None:
     begin(page, (made / "page.html").as_uri())
-    held = "new KeyboardEvent('keydown', {key: '1', bubbles: true, repeat: %s})"
-    events = ",".join(held % repeat for repeat in ("true", "false", "false", "true"))
-    page.evaluate(f"[{events}].forEach((event) => document.body.dispatchEvent(event))")
+
+    def dispatch(keys: str, *, repeat: bool) -> None:
+        """Press keys before the page can show anything."""
+        page.evaluate(
+            "([keys, repeat]) => [...keys].forEach((key) => document.body.dispatchEvent("
+            "new KeyboardEvent('keydown', {key, repeat, bubbles: true})))",
+            [keys, repeat],
+        )
+
+    dispatch("111", repeat=True)
+    page.wait_for_timeout(200)
+    expect(page.locator("#blind h2")).to_have_text(f"Pair 1 of {COUNT}")
+    dispatch("321", repeat=False)
     expect(page.locator("#blind h2")).to_have_text(f"Pair 2 of {COUNT}")
+    assert [line["verdict"] for line in downloaded(page, tmp_path)] == ["C"]
 
 
 def test_filters_choose_the_pairs_to_judge(page: Page, made: Path) -> None:
