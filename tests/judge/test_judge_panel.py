@@ -156,8 +156,8 @@ def test_every_command_takes_a_panel(tmp_path: Path) -> None:
     assert again.returncode != 0
     assert "already exists" in again.stderr
     humans: tuple[str | Path, ...] = ("--humans", sample / "humans.jsonl")
-    for command, more in (("decide", ()), ("rank", humans), ("agree", humans)):
-        done = pfgen("judge", command, out, *more)
+    for command in ("decide", "rank", "agree"):
+        done = pfgen("judge", command, out, *(() if command == "decide" else humans))
         assert done.returncode == 0, done.stderr
         assert "no judgment has probabilities" not in done.stderr
     page = tmp_path / "page.html"

@@ -102,7 +102,8 @@ def rank(
     if people is not None:
         both = prediction_powered.people_and_judge(read.decisions, people, rule=by)
     if covariates is not None:
-        names = style.COVARIATES if covariates == "all" else covariates.split(",")
+        names = [each.strip() for each in covariates.split(",")]
+        names = [*style.COVARIATES] if names == ["all"] else names
         pairs = read.folder.each_pair()
         controlled = style.rank_controlled(read.decisions, pairs, names, rule=by)
     if output_format == "json":
@@ -226,7 +227,7 @@ def panel(
     Each order is decided by the judges that have a verdict in it. Prints how often each judge agrees with the
     panel, and with the other judges together, and Fleiss' κ (Krippendorff's α where verdicts are missing).
 
-    Example: `pfgen-rs judge panel verdicts-a verdicts-b verdicts-c --out verdicts-panel`
+    Example: `pfgen-rs judge panel verdicts-a verdicts-b --out verdicts-panel`
     """
     from pfgen_rs.judge.panel import write_panel
 

@@ -3,10 +3,9 @@
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.io.run_files import CONFIG
@@ -19,16 +18,6 @@ from pfgen_rs.judge.verdicts import Letter
 from pfgen_rs.lazy import pl
 
 _MARKS = re.compile(r"^\s*(?:#{1,6} |[-*+] |\d+\. |\||```)|\*\*", re.MULTILINE)
-
-
-class _Evaluated(NamedTuple):
-    """A judge as files have it: its model, its decisions, the pairs, and the records of its judgments."""
-
-    name: str
-    model: str
-    decisions: pl.DataFrame
-    pairs: Iterable[Pair]
-    records: Iterable[Mapping[str, Any]]
 
 
 def meta_of_files(
@@ -50,76 +39,63 @@ def meta_of_files(
 
     Raises `InputError` for files that cannot be used, and as `meta`.
     """
-    judges, notes, rules = _judges_of(paths)
-    pairs = {pair.id: pair for judge in judges for pair in judge.pairs}
-    gold: dict[str, Collection[Letter]] = {pair.id: pair.gold for pair in pairs.values()}
+    with tempfile.TemporaryDirectory() as scratch:
+        folders, notes, rules = _verdict_folders(paths, Path(scratch))
+        read = read_verdicts(folders)
+        gold = {pair.id: pair.gold for each in read for pair in each.folder.each_pair()}
+        costs = [_cost(each.folder, prices) for each in read]
     if humans is not None:
-        people = pair_files.read_humans(humans, pairs)
-        for (name,), votes in people.group_by("pair", maintain_order=True):
+        for (name,), votes in pair_files.read_humans(humans, gold).group_by("pair"):
             gold[str(name)] = gold[str(name)] or pair_files.leading_letters(votes["verdict"])
-    models = {judge.name: judge.model for judge in judges}
-    frames = {judge.name: judge.decisions for judge in judges}
-    found = meta(frames, gold, models=models, level=level, resamples=resamples, seed=seed)
-    costs = [_cost(judge, None if rules else prices) for judge in judges]
-    names = {"prompt_tokens": pl.Float64, "completion_tokens": pl.Float64, "cost": pl.Float64}
-    about = found.judges.hstack(
-        pl.DataFrame([row[:3] for row in costs], schema=names, orient="row")
+    found = meta(
+        {each.name: each.decisions for each in read},
+        gold,
+        models={each.name: model for each, (model, *_) in zip(read, costs, strict=True)},
+        level=level,
+        resamples=resamples,
+        seed=seed,
     )
-    currency = next((row[3] for row in costs if row[3]), "")
+    names = ("prompt_tokens", "completion_tokens", "cost")
+    about = pl.DataFrame(
+        [row[1:4] for row in costs], schema=dict.fromkeys(names, pl.Float64), orient="row"
+    )
+    currency = next((row[4] for row in costs if row[4]), "")
     told = (*notes, *found.notes)
-    return replace(found, judges=about, currency=currency, rules=rules, notes=told)
+    judges = found.judges.hstack(about)
+    return replace(found, judges=judges, currency=currency, rules=rules, notes=told)
 
 
-def _judges_of(
-    paths: Sequence[str | os.PathLike[str]],
-) -> tuple[list[_Evaluated], list[str], bool]:
-    """Returns the judges in files, remarks, and whether they are trivial rules."""
-    folders = [path for path in paths if (Path(path) / CONFIG).is_file()]
-    files = [pair_files.pairs_file(path) for path in paths if path not in folders]
-    judges = [
-        _Evaluated(
-            each.name,
-            each.folder.judge_model or each.name,
-            each.decisions,
-            each.folder.each_pair(),
-            each.folder.present_judgments(),
-        )
-        for each in read_verdicts(folders)
-    ]
+def _verdict_folders(
+    paths: Sequence[str | os.PathLike[str]], scratch: Path
+) -> tuple[list[Path], list[str], bool]:
+    """Returns folders of verdicts, imported ones in `scratch`, remarks, and whether rules judged."""
+    folders = [path for path in map(Path, paths) if (path / CONFIG).is_file()]
+    files = [pair_files.pairs_file(path) for path in map(Path, paths) if path not in folders]
     if not files:
-        return judges, [], False
+        return folders, [], False
     found = formats.read_format(files)
-    rules = not found.judgments and not judges
-    if rules:
-        found = trivial_judgments(found.pairs.values())
-    judges += _imported_judges(found)
-    return judges, found.notes, rules
-
-
-def _imported_judges(found: imported.Imported) -> Iterator[_Evaluated]:
-    for name in found.judges:
-        own = found.of_judge(name)
-        with tempfile.TemporaryDirectory() as folder:
-            imported.write_folder(folder, own)
-            decisions = VerdictFolder(folder).decisions()
-        yield _Evaluated(name, name, decisions, own.pairs.values(), own.judgments)
+    rules = not found.judgments and not folders
+    judged = trivial_judgments(found.pairs.values()) if rules else found
+    for number, judge in enumerate(judged.judges):
+        imported.write_folder(scratch / str(number), judged.of_judge(judge))
+        folders.append(scratch / str(number))
+    return folders, found.notes, rules
 
 
 def _cost(
-    judge: _Evaluated, prices: str | os.PathLike[str] | None
-) -> tuple[float | None, float | None, float | None, str]:
-    """Returns mean tokens of a judgment, the cost of 1,000, and its currency; `None` if they are unknown."""
-    known = [usage for each in judge.records if isinstance(usage := each.get("usage"), Mapping)]
+    folder: VerdictFolder, prices: str | os.PathLike[str] | None
+) -> tuple[str, float | None, float | None, float | None, str]:
+    """Returns the judge's model, mean tokens of a judgment, the cost of 1,000, and its currency."""
+    model = folder.judge_model or folder.judge_name
+    known = [each["usage"] for each in folder.present_judgments() if each.get("usage")]
     if not known:
-        return None, None, None, ""
-    prompt, completion = (
-        sum(usage.get(name) or 0 for usage in known) / len(known)
-        for name in ("prompt_tokens", "completion_tokens")
-    )
+        return model, None, None, None, ""
+    names = ("prompt_tokens", "completion_tokens")
+    prompt, completion = (sum(usage[name] for usage in known) / len(known) for name in names)
     if prices is None:
-        return prompt, completion, None, ""
-    price = read_prices(prices, judge.model)
-    return prompt, completion, price.cost(1000 * prompt, 1000 * completion), price.currency
+        return model, prompt, completion, None, ""
+    price = read_prices(prices, model)
+    return model, prompt, completion, price.cost(1000 * prompt, 1000 * completion), price.currency
 
 
 def trivial_judgments(pairs: Iterable[Pair]) -> imported.Imported:

@@ -31,6 +31,7 @@ _PATTERNS = {
 _STEPS = 50
 _LONGEST_STEP = 2.0
 _CONVERGED = 1e-9
+_SMALL = 1e-12  # keeps the matrix regular on the way to an infinite solution
 _FAR = 20.0  # log-odds that no data tell from infinite ones
 _DEPENDENT = 1e-9  # part of a covariate that models and other covariates leave unexplained
 
@@ -90,9 +91,9 @@ def rank_controlled(
 
     The log-odds that a wins are s_a − s_b + Σ β_k x_k; a tie is half a win each way. `decisions`: one row per
     pair, with `pair`, `question_id`, `model_a`, `model_b`, and the letter of the rule; with `order`, instead
-    of that, those of both orders, `v1` and `v2`, which are half a game each. `pairs`: those pairs, for their
-    answers. `covariates`: of `COVARIATES`. Models with few questions have no interval, as in `rank`. 100,000
-    pairs of 20 models take a few seconds.
+    of that, those of both orders, `v1` and `v2`, which are half a game each; pairs of a model with itself do
+    not count. `pairs`: those pairs, for their answers. `covariates`: of `COVARIATES`. Models with few
+    questions have no interval, as in `rank`. 100,000 pairs of 20 models take a few seconds.
 
     Covariates without a coefficient are left out with a note: all answers are alike, the models determine
     them, or they determine who wins. Raises `InputError` for frames that lack columns, if no pair is decided,
@@ -110,8 +111,8 @@ def rank_controlled(
     letters = ("v1", "v2") if "order" in names else (rule,)
     needed = ("pair", "question_id", "model_a", "model_b", *letters)
     columns.needed_columns(decisions, needed, "decisions")
-    of_two, alone = bradley_terry.two_models(decisions)
-    notes = [f"left out {counted(alone, 'pair')} of a model with itself"] if alone else []
+    notes: list[str] = []
+    of_two = bradley_terry.two_models(decisions)
     rows = of_two.join(pair_styles(pairs), on="pair", how="left", maintain_order="left")
     if untold := rows["length"].null_count():
         raise InputError(f"{counted(untold, 'pair')} with decisions and without texts")
@@ -226,6 +227,7 @@ class _Games(NamedTuple):
             error = self.weight * (self.outcome - won)
             hessian = self.information(self.weight * won * (1 - won))
             hessian[: self.models, : self.models] += 1.0  # strengths are known up to a constant
+            hessian += _SMALL * np.eye(len(values))
             step = np.linalg.solve(hessian, self.sums(error))
             largest = float(np.abs(step).max())
             values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))

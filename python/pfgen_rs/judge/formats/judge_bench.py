@@ -6,10 +6,11 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import json_lines, lines
+from pfgen_rs.io.records import choice
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.formats.arena_hard import LEVELS
-from pfgen_rs.judge.imported import Imported, choice, records
+from pfgen_rs.judge.imported import Imported, records
 
 _GAME = {"judgment": {"judge_model": "m", "response": "[[A]]"}, "decision": "A>B"}
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import text_field
+from pfgen_rs.io.records import choice
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, choice, records
+from pfgen_rs.judge.imported import Imported, records
 from pfgen_rs.judge.verdicts import SWAPPED, Letter
 
 _ORDERS = ("swap = False", "swap = True")

@@ -8,9 +8,10 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import json_lines, lines
+from pfgen_rs.io.records import choice
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, choice, records
+from pfgen_rs.judge.imported import Imported, records
 from pfgen_rs.judge.pairs import leading_letters
 from pfgen_rs.judge.verdicts import SWAPPED, Letter
 
