@@ -249,7 +249,7 @@
         button("skip_pair", () => say(skipped), "s"))];
   };
 
-  const finished = (left) => [element("p", {}, tr("all_judged")),
+  const finished = (left) => [element("p", {}, tr(queue.length ? "all_judged" : "no_pairs")),
     ...(left ? [element("p", {}, button("judge_skipped", again), " ", tr("pairs_found", { n: left }))] : [])];
 
   const tools = () => {
