@@ -451,6 +451,9 @@ def test_one_judge_and_no_raters(page: Page, made: Path, tmp_path: Path) -> None
     expect(page.locator("#list .pair").first).to_be_visible()
     shown = [box.get_attribute("value") for box in page.locator("[name=show]:visible").all()]
     assert shown == ["unequal", "flipped", "no_decision", "invalid"]
+    page.goto("about:blank")
+    page.goto((tmp_path / "page.html").as_uri() + "?show=against+judges_differ+unstable")
+    expect(page.locator("#found")).to_have_text(f"{COUNT} pairs")
     begin(page, (tmp_path / "page.html").as_uri())
     press(page, "1")
     page.get_by_role("button", name="Back to the list").click()
