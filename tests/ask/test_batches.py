@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import pfgen_rs.ask.batches as batches_module
-from batch_service import KEY, BatchService, HangUpError, Plan, said
+from batch_service import KEY, BatchService, HangUpError, Plan, prompt_of, said
 from engine_tasks import SHORT
 from helpers import pfgen
 from judging import JUDGE, keys, made_pairs, records
@@ -20,9 +19,10 @@ from pfgen_rs.ask.batches import BatchEngine
 from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.engines.anthropic import AnthropicEngine
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.loop import Asked
+from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.loop import Asked, ask
 from pfgen_rs.ask.protocol import Engine
-from pfgen_rs.ask.request import Group
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.judge import Pair, write_pairs
 from pfgen_rs.judge.compare import compare
@@ -361,16 +361,17 @@ def test_a_budget_holds_for_batches(kind: str, tmp_path: Path) -> None:
         budget = Budget(sum(most[:5]) + most[5] / 2, prices, counter, [Group(JUDGE, requests)])
         asked = judge(service, kind, tmp_path / "v", budget=budget)
         # What was reserved and not spent allows for more.
-        assert [len(batch.requests) for batch in service.batches][0] == 5
+        assert len(service.batches[0].requests) == 5
         assert asked.spent == pytest.approx(asked.new * prices.cost(100, 10))
-        assert asked.spent <= budget.limit
+        assert (asked.spent or 0) <= budget.limit
         assert asked.unaffordable + asked.new == TOTAL
 
 
 def test_retries_of_what_is_invalid_are_new_requests(tmp_path: Path) -> None:
     write_pairs(tmp_path / "pairs.jsonl", made_pairs(2))
-    given = ["judge", "compare", tmp_path / "pairs.jsonl", "-e", "openai", "-m", "m", "--batch"]
-    given += ["--set=poll=0.05", "--out", tmp_path / "v", "--keep-going"]
+    pairs, out = str(tmp_path / "pairs.jsonl"), f"--out={tmp_path / 'v'}"
+    asked = ["judge", "compare", pairs, out, "-e", "openai", "-m", "m"]
+    given = [*asked, "--batch", "--set=poll=0.05", "--keep-going"]
     with BatchService() as service:
         service.says = lambda _: "わかりません"
         assert pfgen(*given, env=service.environment).returncode == 0
@@ -379,6 +380,24 @@ def test_retries_of_what_is_invalid_are_new_requests(tmp_path: Path) -> None:
         assert (done.returncode, "4 new" in done.stdout) == (0, True), done.stderr
         assert set(service.asked.values()) == {2}
         assert len({i for batch in service.batches for i, _ in batch.requests}) == 8
+
+
+def test_tasks_of_different_parameters_share_a_batch(tmp_path: Path) -> None:
+    judges = [Judge("openai-api", "m", max_tokens=most) for most in (10, 20)]
+    groups = [
+        Group(judge, [Request(f"q{n}", (("user", f"{judge.max_tokens}-{n}"),), {"n": n})])
+        for judge in judges
+        for n in (1, 2)
+    ]
+    with (
+        BatchService() as service,
+        Journal(tmp_path / "j.jsonl", ("n", "digest")) as journal,
+    ):
+        asked = ask(journal, groups, engine_of(service, "openai"), lambda _, a: {"text": a.text})
+        assert asked.complete
+        [batch] = service.batches
+        limits = {prompt_of(body): body["max_tokens"] for _, body in batch.requests}
+    assert limits == {"10-1": 10, "10-2": 10, "20-1": 20, "20-2": 20}
 
 
 def test_settings_are_checked() -> None:
@@ -393,21 +412,5 @@ def test_settings_are_checked() -> None:
             list(engine_of(service, "openai").generate([], JUDGE.parameters))
     done = pfgen("generate", "m", "-e", "command", "--command=true", "--batch", "--trials=1")
     assert done.returncode == 2
-    assert (
-        "the engine 'command' has no batches: --batch requires the engine openai or anthropic"
-        in done.stderr
-    )
-
-
-def test_an_interrupt_says_how_to_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def interrupted(_: float) -> None:
-        raise KeyboardInterrupt
-
-    with BatchService(Plan(looks=3)) as service:
-        engine = engine_of(service, "openai")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batches_module.time, "sleep", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                compare(made_pairs(8), engine, JUDGE, REASON, tmp_path / "v")
-        assert judge(service, "openai", tmp_path / "v").complete
-    assert set(service.asked.values()) == {1}
+    able = "--batch requires the engine openai or anthropic"
+    assert f"the engine 'command' has no batches: {able}" in done.stderr

@@ -1,6 +1,7 @@
 """Batches whose client is killed at any moment: nothing is lost, doubled or credited wrongly."""
 
 import json
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -31,6 +32,11 @@ def compare(folder: Path) -> Made:
     return ["judge", "compare", *given], "v/judgments.jsonl", 24
 
 
+def samples(folder: Path) -> Made:
+    arguments, journal, _ = compare(folder)
+    return [*arguments, "--samples=3", "--temperature=1"], journal, 72
+
+
 def grade(folder: Path) -> Made:
     write_samples(folder / "tiny")
     runs = [folder / f"{name}.jsonl" for name in "ab"]
@@ -55,6 +61,7 @@ def llm_jp_eval(folder: Path) -> Made:
 
 COMMANDS: dict[str, Callable[[Path], Made]] = {
     "compare": compare,
+    "samples": samples,
     "grade": grade,
     "generate": generate,
     "llm-jp-eval": llm_jp_eval,
@@ -106,7 +113,8 @@ def check(service: BatchService, folder: Path, made: Made, times: int = 1) -> No
     assert len({record["digest"] for record in records}) == count
     assert set(service.asked.values()) == {times}, service.asked
     bodies = [body for batch in service.batches for _, body in batch.requests]
-    right = {digest: said(body) for body in bodies for digest in digests(body, 1)}
+    seeds = (1, 2, 3)  # of samples, where the protocol has none
+    right = {d: said(body) for body in bodies for seed in seeds for d in digests(body, seed)}
     for record in records:
         found = record.get("output", record.get("answer"))
         wanted = right[record["digest"]]
@@ -116,12 +124,18 @@ def check(service: BatchService, folder: Path, made: Made, times: int = 1) -> No
 
 
 MOMENTS = ("upload", "before create", "create", "look", "results", "journal")
-FAST = (("openai", "compare"), ("anthropic", "compare"))
 CASES = [
-    pytest.param(*case, moment, marks=[] if case in FAST and moment != "look" else pytest.mark.slow)
+    pytest.param(engine, name, moment, marks=[] if is_fast else pytest.mark.slow)
     for moment in MOMENTS
-    for case in (*FAST, ("openai", "generate"), ("openai", "llm-jp-eval"), ("anthropic", "grade"))
-    if (case[0], moment) != ("anthropic", "upload")
+    for engine, name in (
+        ("openai", "samples"),
+        ("anthropic", "samples"),
+        ("openai", "generate"),
+        ("openai", "llm-jp-eval"),
+        ("anthropic", "grade"),
+    )
+    if (engine, moment) != ("anthropic", "upload")
+    for is_fast in [name == "samples" and moment == "create"]
 ]
 
 
@@ -140,7 +154,8 @@ def test_a_client_is_killed(engine: str, name: str, moment: str, tmp_path: Path)
         service.client.communicate()
         service.hooks.clear()
         ended(started(service, arguments))
-        check(service, tmp_path, made)
+        # Its samples differ by nothing that the protocol has.
+        check(service, tmp_path, made, 3 if engine == "anthropic" else 1)
         looked = len(service.calls)
         ended(started(service, arguments))
         assert len(service.calls) == looked
@@ -150,6 +165,7 @@ def written(folder: Path, pattern: str) -> bool:
     return any(path.stat().st_size for path in folder.glob(pattern))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["openai", "anthropic"])
 def test_a_client_is_killed_again_and_again(engine: str, tmp_path: Path) -> None:
     made = compare(tmp_path)
@@ -165,6 +181,7 @@ def test_a_client_is_killed_again_and_again(engine: str, tmp_path: Path) -> None
         check(service, tmp_path, made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["openai", "anthropic"])
 def test_two_processes_share_a_folder(engine: str, tmp_path: Path) -> None:
     made = compare(tmp_path)
@@ -215,3 +232,16 @@ def test_prompts_are_those_that_are_asked(tmp_path: Path) -> None:
         ended(started(service, command(made, "openai")))
         check(service, tmp_path, made)
         assert {prompt_of(body)[:3] for _, body in service.batches[0].requests} == {"Q: "}
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    made = compare(tmp_path)
+    with BatchService(Plan(looks=10**9)) as service:
+        process = started(service, command(made, "openai"))
+        while not service.batches or not service.batches[0].looked:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert "run the same command to continue" in ended(process, 130)
+        service.batches[0].plan.looks = 0
+        ended(started(service, command(made, "openai")))
+        check(service, tmp_path, made)

@@ -111,7 +111,7 @@ class _Asking:
         self._missed = 0
 
     def run(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
-        self._again = [self._asked(task, parameters) for task in tasks]
+        self._again = [self._asked(task, task.parameters or parameters) for task in tasks]
         self._warn_of_others({each.id for each in self._again} - self._ledger.open)
         while self._again:
             asked = {each.id: each for each in self._again}

@@ -256,16 +256,19 @@ class _Asking:
         return True
 
     def _waits(self) -> bool:
-        """Whether the next request that waits is of the present group."""
-        return bool(self._waiting) and self._entries[self._waiting[0]][0] is self._group
+        """Whether the next request that waits can be asked with the present ones."""
+        if not self._waiting or self._collects:  # tasks have their own parameters then
+            return bool(self._waiting)
+        return self._entries[self._waiting[0]][0] is self._group
 
     def _tasks(self) -> Iterator[Task | None]:
         while True:
             number = self._next()
             if number is not None:
-                _, request = self._entries[number]
-                task = request.task(number + 1, self._group.respondent, self._mode)
-                task = replace(task, name=self._name(number, request))
+                group, request = self._entries[number]
+                task = request.task(number + 1, group.respondent, self._mode)
+                own = group.respondent.parameters if self._collects else None
+                task = replace(task, name=self._name(number, request), parameters=own)
                 self._numbers[key_of(task)] = number
                 yield task
             elif self._asked:  # what comes may have to be asked again, or leave more of the budget

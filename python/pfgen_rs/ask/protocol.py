@@ -190,9 +190,10 @@ class Engine(Protocol):
     outcome; this happens only while outcomes are due. The engine must take tasks only in the thread that
     iterates over its outcomes. Lists of tasks work, too.
 
-    An engine whose class has `collects = True` takes all tasks at once, as one list. Its failures end no
-    call, since all of it has been asked when they are known. An engine may have a method `prepare(path)`,
-    which is called with the path of the journal before anything is asked.
+    An engine whose class has `collects = True` takes all tasks at once, as one list, in which each task has
+    its own parameters. Its failures end no call, since all of it has been asked when they are known. An
+    engine may have a method `prepare(path)`, which is called with the path of the journal before anything is
+    asked.
     """
 
     name: str
