@@ -35,6 +35,7 @@ from judging import (
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Pair, VerdictFolder, agree, plots, sampling, verdict_folder, write_pairs
 from pfgen_rs.judge.compare import comparison_config
+from pfgen_rs.judge.imported import read_folder
 from pfgen_rs.judge.plan import SIZES, plan_samples
 from pfgen_rs.judge.requests import Judge, find_prompt
 from simulated_judges import asked_until_settled, table_of_samples
@@ -467,6 +468,18 @@ def test_commands_show_samples(tmp_path: Path) -> None:
     name = VerdictFolder(folder).judge_name
     titles = [axes.get_title(loc="left").partition("\n")[0] for axes in drawn.figure.axes]
     assert [title for title in titles if title] == [f"{name} · tokens", f"{name} · samples"]
+
+
+def test_what_is_exported_counts_all_samples(tmp_path: Path) -> None:
+    folder = sampled(tmp_path / "v")
+    frame = {row["pair"]: row for row in VerdictFolder(folder).decisions().iter_rows(named=True)}
+    found = read_folder(folder).judgments
+    assert len(found) == 80
+    for each in found:
+        row, order = frame[each["pair"]], each["order"]
+        assert SWAPPED[each["shown"]] == row["v2"] if order == 2 else each["shown"] == row["v1"]
+        assert each["probabilities"]["B" if order == 2 else "A"] == row[f"p{order}_a"]
+        assert row["outside"] == 0
 
 
 def test_a_plan_counts_what_samples_would_take(tmp_path: Path) -> None:
