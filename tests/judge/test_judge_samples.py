@@ -26,6 +26,7 @@ from fault_server import Asked, FaultServer, Handler
 from helpers import SCRIPT
 from judging import (
     LETTERS,
+    FakeEngine,
     chat_reply,
     command,
     made_pairs,
@@ -35,6 +36,7 @@ from judging import (
 )
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Answered
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Pair, VerdictFolder, agree, plots, sampling, verdict_folder, write_pairs
 from pfgen_rs.judge.compare import compare, comparison_config
@@ -323,18 +325,34 @@ def test_samples_are_asked_round_by_round_and_more_can_be_added(out: Path) -> No
         assert "120 of 120 judgments, 48 new" in done.stdout
         done = command(*asking(out, server.url, "--samples", 3))
         assert "72 of 72 judgments, 0 new" in done.stdout
-        for wrong, problem in (
-            (("--samples", 3, "--temperature", 0), "several samples need a temperature above 0"),
-            (("--stop-at", 0.05), "stopping early needs several samples"),
-            (("--samples", 3, "--stop-at", 2), "an error between 0 and 1, not 2"),
-            (("--samples", 1), "was begun with another judge: temperature (1.0, now 0.0)"),
-        ):
-            assert problem in command(*asking(out, server.url, *wrong), status=2).stderr
+        wrong = command(*asking(out, server.url, "--samples", 3, "--temperature", 0), status=2)
+        assert "several samples need a temperature above 0" in wrong.stderr
     frame = VerdictFolder(out).decisions()
     assert frame["samples_1"].to_list() == frame["samples_2"].to_list() == [5] * 12
     assert frame["t_a"].null_count() == 0
     config = json.loads((out / "config.json").read_text())
     assert config["sampling"] == {"samples": 5, "stop_at": None}
+
+
+@pytest.mark.parametrize(
+    ("judge", "samples", "stop_at", "problem"),
+    [
+        (replace(JUDGE, temperature=0.0), 3, None, "several samples need a temperature above 0"),
+        (JUDGE, 1, 0.05, "stopping early needs several samples and an error"),
+        (JUDGE, 3, 2.0, "between 0 and 1, not 2"),
+        (JUDGE, 0, None, "samples must be from 1 to 1000, not 0"),
+        (replace(JUDGE, temperature=0.5), 3, None, r"temperature \(1.0, now 0.5\)"),
+    ],
+)
+def test_samples_that_make_no_sense(
+    judge: Judge, samples: int, stop_at: float | None, problem: str, tmp_path: Path
+) -> None:
+    folder = made_folder(tmp_path / "v", made_pairs(1), [])
+    engine = FakeEngine(Answered)  # type: ignore[arg-type]
+    more: Any = {"samples": samples, "stop_at": stop_at}
+    with pytest.raises(SettingsError, match=problem):
+        compare(made_pairs(1), engine, judge, RESULT, folder, **more)
+    assert engine.asked == 0
 
 
 @pytest.mark.parametrize("stop", [(), ("--stop-at", "0.05")])
@@ -527,8 +545,9 @@ def test_a_plan_counts_what_samples_would_take(tmp_path: Path) -> None:
     done = command("plan", folder, "--pairs", 10, "--prices", prices, "--format", "json")
     rows = json.loads(done.stdout)["table"]
     assert rows[1]["cost"] == pytest.approx(60 * (100 * 1000 + 2 * 10_000) / 1e6)
-    assert "as decided" in command("plan", folder).stdout
-    assert found.advice in command("plan", folder, "--pairs", 1000).stdout
+    said = command("plan", folder, "--pairs", 1000).stdout
+    assert found.advice in said
+    assert "as decided" in said
 
 
 def test_a_pilot_needs_samples(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def plan_samples(
             "a plan needs a pilot with two samples or more in both orders: judge compare --samples 9",
             path=folder.path,
         )
-    games = decisions[used]
+    games = _games(decisions[used])
     number, random = pairs or len(used), np.random.default_rng(seed)
     draws = max(1, min(_DRAWS, _ROWS // len(used)))
     p, answers = _drawn(counts[:, used], draws, random)
@@ -105,7 +105,7 @@ def plan_samples(
     rows = []
     for samples in SIZES:
         decided = sampling.leaders(_said(answers, samples).sum(axis=0))
-        width = float(np.mean([_half_width(each, games) for each in decided.reshape(draws, -1)]))
+        width = float(np.mean([_half_width(each, *games) for each in decided.reshape(draws, -1)]))
         requests = 2 * samples * number
         stopped = round(requests * _share_asked(answers, samples, stop_at))
         widths = (width, width * (len(used) / number) ** 0.5)
@@ -148,16 +148,20 @@ def _share_asked(answers: Codes, samples: int, stop_at: float) -> float:
     return float(sent / (answers.shape[1] * samples))
 
 
-def _half_width(decided: Codes, games: pl.DataFrame) -> float:
+def _games(decisions: pl.DataFrame) -> tuple[Indices, Indices]:
+    """Returns codes of models and of questions of each pair's two games: first those of `model_a`."""
+    _, models = codes_of_texts(pl.concat([decisions["model_a"], decisions["model_b"]]))
+    return models, np.tile(question_codes(decisions["question_id"]), 2)
+
+
+def _half_width(decided: Codes, models: Indices, questions: Indices) -> float:
     """Returns half of the interval of a win rate, on average over the models; by sums over questions."""
     won = np.array(_VALUES)[decided]
-    _, models = codes_of_texts(pl.concat([games["model_a"], games["model_b"]]))
-    questions, values = question_codes(games["question_id"]), np.concatenate([won, 1 - won])
-    number = np.bincount(models)
+    values, number = np.concatenate([won, 1 - won]), np.bincount(models)
     apart = values - (np.bincount(models, weights=values) / number)[models]
-    size = int(questions.max()) + 1
-    key = models * size + np.tile(questions, 2)
-    sums = np.bincount(key, weights=apart, minlength=len(number) * size).reshape(-1, size)
+    shape = len(number), int(questions.max()) + 1
+    key = models * shape[1] + questions
+    sums = np.bincount(key, weights=apart, minlength=math.prod(shape)).reshape(shape)
     errors = np.sqrt((sums**2).sum(axis=1)) / number
     return checks.normal_quantile(_LEVEL) * float(errors.mean())
 

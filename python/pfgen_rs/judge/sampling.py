@@ -3,6 +3,7 @@
 from functools import lru_cache
 from typing import NamedTuple
 
+from pfgen_rs.judge.agreement.intervals import classes_of
 from pfgen_rs.judge.decisions import (
     NONE,
     ORDERS,
@@ -97,9 +98,10 @@ def settled(one: Indices, two: Indices, left: Indices, stop_at: float) -> Flags:
     rows[even, :3] += rows[even, 3:6]
     rows[even, 6] += rows[even, 7]
     rows[even, 3:6] = rows[even, 7:] = 0
-    states, kinds = np.unique(rows, axis=0, return_inverse=True)
-    risks = [change_risk(tuple(s[:3]), tuple(s[3:6]), tuple(s[6:])) for s in states.tolist()]
-    return np.asarray(np.array(risks) <= stop_at)[kinds.reshape(-1)]
+    kinds, places = classes_of(list(rows.T))
+    states = rows[places].tolist()
+    risks = [change_risk(tuple(s[:3]), tuple(s[3:6]), tuple(s[6:])) for s in states]
+    return np.asarray(np.array(risks) <= stop_at)[kinds]
 
 
 @lru_cache(maxsize=1 << 18)
