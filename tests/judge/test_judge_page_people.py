@@ -289,7 +289,10 @@ def test_a_file_is_written_after_each_verdict(page: Page, made: Path) -> None:
     page.get_by_role("button", name="Save to a file…").click()
     expect(page.locator("#blind")).to_contain_text("Each verdict is saved to humans-山田_b_.jsonl.")
     press(page, "2")
-    counts = lambda: page.evaluate("written.map((text) => text.split('\\n').length - 1)")  # noqa: E731
+
+    def counts() -> Any:
+        return page.evaluate("written.map((text) => text.split('\\n').length - 1)")
+
     assert settled(page, counts, [1, 2]) == [1, 2]
     page.evaluate("window.full = true")
     press(page, "3")
