@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from batch_service import KEY, BatchService
 from fault_server import Asked, FaultServer, Handler
 from helpers import SCRIPT
 from judging import (
@@ -32,9 +33,12 @@ from judging import (
     records,
     token,
 )
+from pfgen_rs.ask import engines
+from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Pair, VerdictFolder, agree, plots, sampling, verdict_folder, write_pairs
-from pfgen_rs.judge.compare import comparison_config
+from pfgen_rs.judge.compare import compare, comparison_config
+from pfgen_rs.judge.imported import read_folder
 from pfgen_rs.judge.plan import SIZES, plan_samples
 from pfgen_rs.judge.requests import Judge, find_prompt
 from simulated_judges import asked_until_settled, table_of_samples
@@ -356,6 +360,28 @@ def test_a_killed_judge_goes_on(out: Path, stop: tuple[str, ...]) -> None:
     assert frames[0].equals(frames[1])
 
 
+def test_invalid_samples_are_asked_again_and_other_models_are_told(out: Path) -> None:
+    def changed(handler: Handler, asked: Asked) -> None:
+        """The second sample has no letter, and a model of another name says the third."""
+        letter = "？" if asked.body["seed"] == 2 else "A"
+        reply = json.loads(chat_reply(letter)) | {"model": f"m{asked.body['seed'] // 3}"}
+        handler.reply(200, json.dumps(reply).encode())
+
+    with FaultServer(default=changed) as server:
+        done = command(*asking(out, server.url, "--samples", 3))
+        assert "24 judgments invalid: no verdict" in done.stderr
+        assert "several models answered as this judge: 'm0', 'm1'" in done.stderr
+        frame = VerdictFolder(out).decisions()
+        assert set(frame["p1_a"]) == {0.6}  # (2 + 1)/(2 + 3)
+        assert not frame["stable_1"].any()
+    with FaultServer(default=drawing) as server:
+        done = command(*asking(out, server.url, "--samples", 3, "--retry-invalid"))
+        assert "72 of 72 judgments, 24 new" in done.stdout
+        assert {each.body["seed"] for each in server.asked} == {2}
+    assert len(records(out)) == 96
+    assert VerdictFolder(out).decisions()["samples_1"].to_list() == [3] * 12
+
+
 def test_processes_share_rounds(out: Path) -> None:
     stop = ("--samples", 9, "--stop-at", 0.1)
     with FaultServer(default=slowly) as server:
@@ -469,6 +495,18 @@ def test_commands_show_samples(tmp_path: Path) -> None:
     assert [title for title in titles if title] == [f"{name} · tokens", f"{name} · samples"]
 
 
+def test_what_is_exported_counts_all_samples(tmp_path: Path) -> None:
+    folder = sampled(tmp_path / "v")
+    frame = {row["pair"]: row for row in VerdictFolder(folder).decisions().iter_rows(named=True)}
+    found = read_folder(folder).judgments
+    assert len(found) == 80
+    for each in found:
+        row, order = frame[each["pair"]], each["order"]
+        assert SWAPPED[each["shown"]] == row["v2"] if order == 2 else each["shown"] == row["v1"]
+        assert each["probabilities"]["B" if order == 2 else "A"] == row[f"p{order}_a"]
+        assert row["outside"] == 0
+
+
 def test_a_plan_counts_what_samples_would_take(tmp_path: Path) -> None:
     folder = sampled(tmp_path / "v", 9)
     found = plan_samples(folder, pairs=1000)
@@ -499,3 +537,33 @@ def test_a_pilot_needs_samples(tmp_path: Path) -> None:
     for more, problem in (({"pairs": 0}, "at least 1"), ({"stop_at": 1.5}, "between 0 and 1")):
         with pytest.raises(SettingsError, match=problem):
             plan_samples(sampled(tmp_path / "w", 3), **more)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_rounds_are_batches(wait: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    judge = Judge("openai-api", "m", temperature=1.0, max_tokens=64)
+    pairs, reason = made_pairs(8), find_prompt("reason", "pairwise")
+    with BatchService() as service:
+        for _ in range(40):
+            engine = engines.in_batches(
+                OpenAIEngine("m", base_url=service.url), poll=0.02, wait=wait
+            )
+            out = tmp_path / "v"
+            asked = compare(pairs, engine, judge, reason, out, samples=5, stop_at=0.1)
+            if asked.complete:
+                break
+            assert not wait
+        sizes = [len(batch.requests) for batch in service.batches]
+    found = records(out)
+    assert asked.complete
+    assert len(sizes) == 5
+    assert sizes[0] == 16
+    assert sizes == sorted(sizes, reverse=True)
+    assert (
+        len({(r["pair"], r["order"], r["sample"]) for r in found}) == len(found) == sum(sizes) < 80
+    )
+    assert VerdictFolder(out).read()[1].notes() == []

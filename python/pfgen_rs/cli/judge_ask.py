@@ -144,10 +144,10 @@ def compare(
         asked = asking.ask(judge, "judging", verdict_folder.judgment_journal(out), requests, call)
     if asked is not None:
         _tell_judged(verdict_folder.VerdictFolder(out), asked)
-    if stop_at is not None:
+    if stop_at is not None and (asked is None or asked.complete):
         needed = "" if asked is None else f"{asked.total:,} of "
         process.remark(
-            f"--stop-at {stop_at:g}: {needed}at most {counted(len(requests), 'judgment')} for these pairs"
+            f"--stop-at {stop_at:g}: {needed}at most {counted(len(requests), 'judgment')}"
         )
     engine_options.finish_asking(asked)
 

@@ -47,15 +47,18 @@ def plan(
     if output_format == "json":
         process.emit_json(found.to_dict())
         return
-    names = ["samples", "as decided", f"± {found.pilot:,} pairs", f"± {found.pairs:,} pairs "]
-    names += ["requests", "stopping"]
-    names += [] if known is None else [f"cost, {found.currency}", "stopping "]
+    widths = {f"± {found.pilot:,} pairs": "pilot_half_width"}
+    widths[f"± {found.pairs:,} pairs"] = "half_width"
+    costs = (
+        {} if known is None else {f"cost, {found.currency}": "cost", "stopping ": "cost_stopped"}
+    )
+    names = ["samples", "as decided", *widths, "requests", "stopping", *costs]
     rows = [
         (
             row["samples"],
-            *(percent(row[name]) for name in ("agreement", "pilot_half_width", "half_width")),
+            *(percent(row[name]) for name in ("agreement", *widths.values())),
             *(f"{row[name]:,}" for name in ("requests", "requests_stopped")),
-            *([] if known is None else [number(row[name], 2) for name in ("cost", "cost_stopped")]),
+            *(number(row[name], 2) for name in costs.values()),
         )
         for row in found.table.iter_rows(named=True)
     ]

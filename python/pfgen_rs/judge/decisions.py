@@ -164,6 +164,7 @@ def decided_columns(
     strict_state = np.where(same, "decided", "undecided")
     lacking = np.where(judged[0] & judged[1], "invalid", "missing")
     outside = np.maximum(0.0, 1.0 - ((mean[:, _A] + mean[:, _B]) + mean[:, _C]))
+    outside[outside <= close] = 0.0
     letters = {
         "v1": v1,
         "v2": v2,

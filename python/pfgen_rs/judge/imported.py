@@ -311,10 +311,23 @@ def write_folder(out: str | os.PathLike[str], imported: Imported, **about: Any) 
 def read_folder(path: str | os.PathLike[str]) -> Imported:
     """Read a verdict folder: pairs, and the last judgment of each pair's present texts in each order.
 
-    Raises `InputError`.
+    If there are several samples, it has the letter and the probabilities by which they are decided. Raises
+    `InputError`.
     """
     folder = verdict_folder.VerdictFolder(path)
     known = {pair.id: pair for pair in folder.pairs()}
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
-    notes = folder.read()[1].notes()
-    return Imported(folder.judge_name, known, [*last.values()], notes=notes)
+    decisions, coverage = folder.read()
+    judgments = [*last.values()]
+    if coverage.samples > 1:
+        rows = {row["pair"]: row for row in decisions.iter_rows(named=True)}
+        judgments = [{**each, **_counted(rows[each["pair"]], each["order"])} for each in judgments]
+    return Imported(folder.judge_name, known, judgments, notes=coverage.notes())
+
+
+def _counted(row: Mapping[str, Any], order: int) -> Judgment:
+    """Returns letter and probabilities of an order, as they would have been shown."""
+    letter: verdicts.Letter | None = row[f"v{order}"]
+    shown = verdicts.SWAPPED if order == 2 else {each: each for each in verdicts.LETTERS}
+    p = {shown[each]: row[f"p{order}_{each.lower()}"] for each in verdicts.LETTERS}
+    return {"shown": letter and shown[letter], "probabilities": letter and p}

@@ -101,7 +101,7 @@ def plan_samples(
     draws = max(1, min(_DRAWS, _ROWS // len(used)))
     p, answers = _drawn(counts[:, used], draws, random)
     truth = sampling.leaders(p.sum(axis=0))
-    cost = math.nan if prices is None else prices.cost(*_mean_tokens(folder))
+    cost = math.nan if prices is None else _mean_cost(folder, prices)
     rows = []
     for samples in SIZES:
         decided = sampling.leaders(_said(answers, samples).sum(axis=0))
@@ -162,13 +162,9 @@ def _half_width(decided: Codes, games: pl.DataFrame) -> float:
     return checks.normal_quantile(_LEVEL) * float(errors.mean())
 
 
-def _mean_tokens(folder: VerdictFolder) -> tuple[float, float]:
-    """Returns the mean number of tokens of a request and of an answer. Raises `InputError`."""
-    used = [each["usage"] for each in folder.present_judgments() if each.get("usage")]
+def _mean_cost(folder: VerdictFolder, prices: Prices) -> float:
+    """Returns what a request of the pilot would have cost on average. Raises `InputError`."""
+    used = [each for each in folder.present_judgments() if each.get("usage")]
     if not used:
         raise InputError("no judgment says how many tokens it took", path=folder.path)
-    prompt, completion = (
-        sum(each.get(f"{kind}_tokens", 0) for each in used) / len(used)
-        for kind in ("prompt", "completion")
-    )
-    return prompt, completion
+    return prices.spent(used) / len(used)

@@ -239,22 +239,11 @@ class VerdictFolder:
         samples, digests = _samples_of(found), _stored_digests(self.path)
         if digests is None or len(digests) != len(pairs) or digests.width < 2 * samples:
             digests = _digests_of_pairs(self.path, self.each_pair(), samples)
-        known = pairs.select("pair", place=pl.int_range(pl.len()))
-        expected = pl.concat(
-            known.with_columns(
-                order=pl.lit(order, pl.Int64),
-                sample=pl.lit(sample, pl.Int64),
-                digest=digests[:, 2 * sample + order - 1],
-            )
-            for sample in range(samples)
-            for order in ORDERS
-        )
-        keys = [
-            name
-            for name in ("pair", "order", "sample", "digest")
-            if samples > 1 or name != "sample"
-        ]
-        return found.join(expected.select("place", *keys), on=keys, maintain_order="left")
+        places = pairs.select("pair", place=pl.int_range(pl.len()))
+        placed = found.join(places, on="pair", maintain_order="left")
+        at = (2 * placed["sample"] + placed["order"] - 1) * len(pairs) + placed["place"]
+        known = pl.concat(column.alias("digest") for column in digests.iter_columns())
+        return placed.filter(placed["digest"] == known.gather(at))
 
 
 class FolderVerdicts(NamedTuple):
@@ -293,20 +282,17 @@ def coverage_notes(read: Sequence[FolderVerdicts], by: str | None = None) -> lis
 
 def default_rule(read: Sequence[FolderVerdicts]) -> Rule:
     """Returns the rule to decide by: `strict` where no judgment has probabilities, else `probability`."""
-    has, judged = (
-        any(each.decisions[name].null_count() < len(each.decisions) for each in read)
-        for name in ("probability", "v1")
-    )
-    return "strict" if judged and not has else "probability"
+    return "strict" if all(_is_blind(each.decisions) for each in read) else "probability"
 
 
-def _rule_notes(decisions: pl.DataFrame, by: str | None) -> list[str]:
-    is_blind = decisions["probability"].null_count() == decisions.height
-    if by != "probability" or not is_blind or decisions["v1"].null_count() == decisions.height:
-        return []
-    return [
-        "no judgment has probabilities, by which pairs are decided: use --by strict, tie or first"
-    ]
+def _rule_notes(decisions: pl.DataFrame, by: str | None) -> Iterator[str]:
+    if by == "probability" and _is_blind(decisions):
+        yield "no judgment has probabilities, by which pairs are decided: use --by strict, tie or first"
+
+
+def _is_blind(decisions: pl.DataFrame) -> bool:
+    """Whether there are verdicts, and none has probabilities."""
+    return decisions["probability"].null_count() == len(decisions) > decisions["v1"].null_count()
 
 
 def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
@@ -452,9 +438,11 @@ def _samples_of(found: pl.DataFrame) -> int:
 
 def _last_ones(present: pl.DataFrame) -> pl.DataFrame:
     """Returns the last judgment of each pair, order and sample."""
-    keys = ["place", "order", "sample"]
-    alone = present.select(pl.struct(keys).is_unique().all()).item()
-    return present if alone else present.unique(keys, keep="last", maintain_order=True)
+    if _samples_of(present) == 1:
+        slots = len(ORDERS) * present["place"].to_numpy() + present["order"].to_numpy() - 1
+        if np.bincount(slots, minlength=1).max() < 2:  # which is fast
+            return present
+    return present.unique(["place", "order", "sample"], keep="last", maintain_order=True)
 
 
 def _votes_of(present: pl.DataFrame, pairs: int) -> tuple[sampling.Votes, sampling.Votes]:
