@@ -247,8 +247,8 @@ OTHERS: dict[str, Callable[[Path], Iterable[str | Path]]] = {
         *("--humans", sample_path() / "humans.jsonl"),
     ),
     "judge panel": lambda folder: (
-        *("judge", "panel", *(sample_path() / "verdicts" / name for name in ("careful", "hasty"))),
-        *("--out", folder / "panel"),
+        *("judge", "panel", "--out", folder / "panel"),
+        *(sample_path() / "verdicts" / "careful", sample_path() / "verdicts" / "hasty"),
     ),
     "llm-jp-eval tasks": lambda _: ("llm-jp-eval", "tasks"),
 }
