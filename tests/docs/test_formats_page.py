@@ -241,7 +241,14 @@ OTHERS: dict[str, Callable[[Path], Iterable[str | Path]]] = {
         *("judge", "agree", sample_path() / "verdicts" / "careful"),
         *("--humans", sample_path() / "humans.jsonl"),
     ),
-    "judge rank": lambda _: ("judge", "rank", sample_path() / "verdicts" / "careful"),
+    "judge rank": lambda _: (
+        *("judge", "rank", sample_path() / "verdicts" / "careful", "--covariates", "order"),
+        *("--humans", sample_path() / "humans.jsonl"),
+    ),
+    "judge panel": lambda folder: (
+        *("judge", "panel", "--out", folder / "panel"),
+        *(sample_path() / "verdicts" / "careful", sample_path() / "verdicts" / "hasty"),
+    ),
     "llm-jp-eval tasks": lambda _: ("llm-jp-eval", "tasks"),
 }
 

@@ -12,13 +12,15 @@ import polars as pl
 import pytest
 
 from helpers import pfgen
+from pfgen_rs.cli.judge_meta import FIGURES
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.judge import Pair, meta, meta_of_files, read_pairs
-from pfgen_rs.judge.agreement.meta import FIGURES, MetaEvaluation, family
+from pfgen_rs.judge.agreement.meta import MetaEvaluation
 from pfgen_rs.judge.formats import read_format
 from pfgen_rs.judge.imported import Imported, import_to
 from pfgen_rs.judge.meta_files import trivial_judgments
 from pfgen_rs.judge.pairs import TRAPS, leading_letters
+from pfgen_rs.questions.left_out import maker_key
 
 Record = dict[str, Any]
 SWAPPED = {"A": "B", "B": "A", "C": "C", None: None}
@@ -137,6 +139,7 @@ def frame(verdicts: Sequence[tuple[str | None, str | None]], **more: Sequence[An
     columns = {
         "pair": [str(n) for n in range(count)],
         "question_id": [str(n) for n in range(count)],
+        "task": [None] * count,
         "model_a": ["a"] * count,
         "model_b": ["b"] * count,
         "length_a": [1] * count,
@@ -149,7 +152,7 @@ def frame(verdicts: Sequence[tuple[str | None, str | None]], **more: Sequence[An
         "judged_2": [True] * count,
     }
     return pl.DataFrame(columns | more, infer_schema_length=None).with_columns(
-        pl.col("v1", "v2", "probability").cast(pl.String)
+        pl.col("task", "v1", "v2", "probability").cast(pl.String)
     )
 
 
@@ -230,7 +233,7 @@ def test_judges_without_judgments_and_frames_that_lack_columns_are_refused() -> 
     ],
 )
 def test_families_are_told_by_names(one: str, other: str, same: bool) -> None:
-    assert (family(one) == family(other)) is same
+    assert (maker_key(one) == maker_key(other)) is same
 
 
 # The formats, by hand
@@ -257,7 +260,7 @@ def test_llmbar_has_winners_of_outputs_and_the_last_round_counts(tmp_path: Path)
     ]
     place = folder / "evaluators" / "GPT-4" / "Swap"
     lines(place / "result.json", records)
-    (place / "statistics.json").write_text('{"correct_both": "1 / 3"}')
+    (place / "statistics.json").write_text('{\n  "correct_both": "1 / 3"\n}')
     lines(folder / "dataset.json", [llmbar(label) for label in (1, 2, 2)])
     found = meta_of_files([tmp_path / "LLMBar"])
     own = values(found, "GPT-4/Swap")
@@ -360,6 +363,9 @@ def test_records_of_position_bias_analyzer_show_their_first_model_first(tmp_path
         assert ("q3:m1:m2", 1, sample, None) in told
     assert len(told) == 12
     assert found.notes == ["2 rows left out, in which a model meets itself"]
+    own = values(meta_of_files([tmp_path]), "gpt-4")
+    # Repetitions agree, but for the pair without a letter in its first order.
+    assert (own["stable_1"], own["stable_2"], own["preference"]) == (2 / 3, 1.0, -0.5)
     [
         tmp_path.joinpath("Repetition2-sample_gpt-4", each).unlink()
         for each in ("record_gpt-4_2.tsv", "consistent_cmp.tsv")
@@ -404,7 +410,7 @@ def test_people_of_mt_bench_are_gold_and_can_be_kept(tmp_path: Path) -> None:
     assert second.answers == ("a一\n\na二", "b一\n\nb二")
     assert found.humans["1:a:b", "author_2"] == "A"
     assert len(found.humans) == 5
-    assert "1 further verdict" in found.notes[0]
+    assert "1 verdicts left out" in found.notes[0]
     own = values(meta_of_files([path]), "gpt4_pair")
     assert (own["accuracy_1"], own["accuracy"]) == (0.5, 0.5)
     out = tmp_path / "v"
@@ -446,11 +452,12 @@ def test_the_majority_of_people_is_right_where_there_is_no_gold(tmp_path: Path) 
 def test_published_judgments_of_japanese_vicuna_qa(judging_dir: Path) -> None:
     found = meta_of_files([judging_dir / "data" / "ja-vicuna-qa" / "pairwise-gpt-4"])
     counts = {
-        name: found.of(name)["gpt-4"]["count"] for name in ("agreement", "primacy", "recency")
+        name: found.of(name)["gpt-4 · pair"]["count"]
+        for name in ("agreement", "primacy", "recency")
     }
     # 48 pairs depend on the order: 4 and 23 of them change their winner, 10 and 11 become or were ties.
     assert counts == {"agreement": 432, "primacy": 14, "recency": 34}
-    assert found.judges.row(0)[:4] == ("gpt-4", 480, 80, 0)
+    assert found.judges.row(0)[:4] == ("gpt-4 · pair", 480, 80, 0)
 
 
 def test_pandalm_with_its_raters(judging_dir: Path, tmp_path: Path) -> None:
@@ -561,6 +568,8 @@ def test_several_judges_stand_side_by_side_with_tokens_and_costs(tmp_path: Path)
     # 1,000 judgments: 100,000 tokens at 2.5 a million and 10,000 at 10.
     assert good["cost"] == pytest.approx(0.25 + 0.1)
     assert (good["completion_tokens"], bad["cost"]) == (10, None)
+    unused = meta_of_files([tmp_path / "good", TRAPS, tmp_path / "good"])
+    assert unused.notes == ("files without judgments: left out",)
     table = pfgen(*call).stdout
     for words in ("cost of 1,000 judgments USD", "0.35", "both orders correct", "confidence"):
         assert words in table

@@ -3,8 +3,10 @@
 import base64
 import gzip
 import json
+import random
 import re
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,15 @@ from typer.testing import CliRunner
 
 from pfgen_rs.cli.app import app
 from pfgen_rs.errors import OutputError
-from pfgen_rs.judge import VerdictFolder, agree, pages, read_humans, sample_path
-from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
+from pfgen_rs.judge import Pair, VerdictFolder, agree, pages, read_humans, sample_path
+from pfgen_rs.judge.imported import Imported, write_folder
+from pfgen_rs.judge.pages import VerdictView, index_payload, verdict_view, write_verdict_page
 from site_samples import Elements
 from verdict_pages import (
     made_verdict_pairs,
     write_hostile_verdicts,
     write_human_verdicts,
+    write_sampled_folder,
     write_verdict_folder,
 )
 
@@ -168,6 +172,75 @@ def test_hostile_texts_make_no_element(tmp_path: Path) -> None:
     payloads = [f"payload-verdicts/{name}" for name in ("index", "00000", "00001")]
     assert names == [None, "data-strings", "data-verdicts", *payloads, None]
     page.decode()
+
+
+def characters_of(pair: Pair, view: VerdictView) -> int:
+    said = (
+        each for judge in view.judges for order in (1, 2) for each in judge.samples(pair.id, order)
+    )
+    texts = [pair.question, pair.reference, pair.criteria, *pair.answers]
+    texts += [text for each in said for text in (each.output, each.problem)]
+    return sum(len(text or "") for text in texts)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.77, 1.0])
+def test_texts_bound_what_is_listed(folders: list[Path], share: float) -> None:
+    """The first pairs in an order of chance are listed, as many as fit; of others nothing is kept."""
+    everything = verdict_view(folders)
+    assert len(everything.pairs) == everything.total == COUNT
+    sizes = {pair.id: characters_of(pair, everything) for pair in everything.pairs}
+    limit = int(sum(sizes.values()) * share)
+    view = verdict_view(folders, characters=limit)
+    order = random.Random(0).sample([*sizes], COUNT)
+    fit = sum(total <= limit for total in accumulate(sizes[each] for each in order))
+    assert [pair.id for pair in view.pairs] == [
+        each for each in sizes if each in order[: max(fit, 1)]
+    ]
+    for judge, whole in zip(view.judges, everything.judges, strict=True):
+        ids = {pair.id for pair in view.pairs}
+        assert judge.said == {id_: said for id_, said in whole.said.items() if id_ in ids}
+        assert set(judge.criteria) <= ids
+        assert judge.listed["pair"].to_list() == [pair.id for pair in view.pairs]
+
+
+def test_a_single_file_holds_fewer_texts(
+    folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FILE_CHARACTERS", 1500)
+    monkeypatch.setattr(pages, "FOLDER_CHARACTERS", 3000)
+    in_file = len(write_verdict_page(folders, tmp_path / "page.html").pairs)
+    in_folder = len(write_verdict_page(folders, tmp_path / "page").pairs)
+    assert 0 < in_file < in_folder < COUNT
+    told = f"全 {COUNT} ペアから無作為に選んだ {in_file} ペア"
+    assert told in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_more_than_twenty_thousand_pairs(tmp_path: Path) -> None:
+    made, count = Imported("made-up"), pages.LISTED + 1
+    for i in range(count):
+        pair = Pair(id=f"p{i}", question="q", models=("x", "y"), answers=("a", f"{i}"))
+        made.add_pair(pair)
+        made.add_judgment(pair, 1, "judge", "A", prompt="reason", output="A")
+    write_folder(tmp_path / "v", made)
+    view = write_verdict_page([tmp_path / "v"], tmp_path / "page.html")
+    assert (len(view.pairs), view.total) == (pages.LISTED, count)
+    assert (tmp_path / "page.html").stat().st_size < 5_000_000
+
+
+def test_all_samples_are_shown(tmp_path: Path) -> None:
+    pairs = made_verdict_pairs(3)
+    folder = write_sampled_folder(tmp_path / "v", pairs)
+    view = verdict_view([folder])
+    said = view.judges[0].samples(pairs[1].id, 2)
+    assert [(each.output, each.letter) for each in said] == [
+        ("p001 2 0 B", "A"),
+        ("p001 2 1 A", "B"),
+        ("p001 2 2 -", None),
+    ]
+    [judge] = index_payload(view, [0])["judges"]
+    assert judge["unstable"] == [True, True, False]
+    table = VerdictFolder(folder).decisions()
+    assert judge["p2_a"] == [round(p * 10_000) for p in table["p2_a"]]
 
 
 def test_the_command_writes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

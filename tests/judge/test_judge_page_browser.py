@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from verdict_pages import (
     probabilities_of,
     write_hostile_verdicts,
     write_human_verdicts,
+    write_sampled_folder,
     write_verdict_folder,
 )
 
@@ -345,3 +347,43 @@ def test_a_megabyte_is_shown_bit_by_bit(page: Page, tmp_path: Path) -> None:
         assert start <= units <= start + 5
         answer.get_by_role("button").press("Enter")
         expect(answer.get_by_role("button")).to_be_focused()
+
+
+def test_samples_stand_with_their_letters(page: Page, tmp_path: Path) -> None:
+    folder = write_sampled_folder(tmp_path / "v", PAIRS[:3])
+    write_verdict_page([folder], tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri() + "#pair=p001")
+    card = page.locator("#list .pair")
+    expect(card.locator(".probabilities tbody tr").nth(1)).to_contain_text(
+        "3 samples: A × 1 B × 1 invalid × 1"
+    )
+    second = card.locator(".order").nth(1)
+    second.get_by_text("2 more outputs").click()
+    found = second.locator(".sample").all_inner_texts()
+    assert [" ".join(each.split()) for each in found] == [
+        "Sample 1: A p001 2 0 B",
+        "Sample 2: B p001 2 1 A",
+        "Sample 3: Invalid: no verdict p001 2 2 -",
+    ]
+    page.get_by_role("button", name="Show all").click()
+    kind(page, "unstable").check()
+    assert settled(page, lambda: shown(page), ["p000", "p001"]) == ["p000", "p001"]
+    page.locator("[name=text]").fill("p001 2 2")
+    assert settled(page, lambda: shown(page), ["p001"]) == ["p001"]
+
+
+def test_pairs_are_ordered_by_how_much_votes_differ(
+    page: Page, made: Path, index: dict[str, Any]
+) -> None:
+    opened(page, made)
+    field(page, "Order").select_option("dissent")
+
+    def differ(row: int) -> float:
+        votes = [each[v][row] for each in index["judges"] for v in ("v1", "v2")]
+        votes = [vote for vote in votes + [each[row] for each in index["letters"]] if vote in "ABC"]
+        pairs = [*combinations(votes, 2)]
+        return sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0
+
+    page.wait_for_timeout(300)
+    values = [differ(int(name[1:])) for name in shown(page)]
+    assert values == pytest.approx(sorted(map(differ, range(COUNT)), reverse=True)[:20])

@@ -118,6 +118,25 @@ def test_probabilities_are_averaged_over_those_that_have_them(tmp_path: Path) ->
     assert rows["2"]["judged_1"]  # invalid, not missing
 
 
+def test_samples_vote_and_have_probabilities(tmp_path: Path) -> None:
+    """Of a member with several samples, its most frequent letter and its estimated probabilities count."""
+    found, pair = Imported("test"), Pair("1", "何？", ("m1", "m2"), ("答", "別"))
+    found.add_pair(pair)
+    for order, said in ((1, "AAB"), (2, "BBB")):
+        for sample, letter in enumerate(said):
+            shown, _ = as_shown(letter, order)
+            found.add_judgment(pair, order, "k", shown, sample=sample)
+    write_folder(tmp_path / "k", found)
+    one = judge(tmp_path, "x", {"1": ((0.2, 0.7, 0.1), "B")})
+    other = judge(tmp_path, "y", {"1": "AB"})
+    write_panel([tmp_path / "k", other, one], tmp_path / "votes")
+    assert letters(tmp_path / "votes") == {"1": ("A", "B")}
+    write_panel([tmp_path / "k", one], tmp_path / "means", by="probability")
+    row = VerdictFolder(tmp_path / "means").decisions().row(0, named=True)
+    assert [row[f"p1_{x}"] for x in "abc"] == pytest.approx([0.7 / 2, (1 / 3 + 0.7) / 2, 0.8 / 6])
+    assert [row[f"p2_{x}"] for x in "abc"] == pytest.approx([1 / 6, 4 / 6, 1 / 6])
+
+
 def test_the_configuration_names_the_members(three: list[Path], tmp_path: Path) -> None:
     write_panel(three, tmp_path / "panel")
     folder = VerdictFolder(tmp_path / "panel")
@@ -155,16 +174,14 @@ def test_every_command_takes_a_panel(tmp_path: Path) -> None:
     again = pfgen("judge", "panel", *folders, "--out", out, "--format", "json")
     assert again.returncode != 0
     assert "already exists" in again.stderr
-    humans: tuple[str | Path, ...] = ("--humans", sample / "humans.jsonl")
-    for command, more in (("decide", ()), ("rank", humans), ("agree", humans)):
+    humans: list[str | Path] = ["--humans", sample / "humans.jsonl"]
+    for command, more in (("decide", humans[:0]), ("rank", humans), ("agree", humans)):
         done = pfgen("judge", command, out, *more)
         assert done.returncode == 0, done.stderr
         assert "no judgment has probabilities" not in done.stderr
     page = tmp_path / "page.html"
     assert pfgen("judge", "page", out, *humans, "--out", page).returncode == 0
     assert "panel" in page.read_text("utf-8")
-    shown = pfgen(
-        *("judge", "panel", *folders, "--by", "probability", "--out", tmp_path / "p"),
-        *("--format", "json"),
-    )
+    more = ["--by", "probability", "--format", "json", "--out", tmp_path / "p"]
+    shown = pfgen("judge", "panel", *folders, *more)
     assert json.loads(shown.stdout)["by"] == "probability"

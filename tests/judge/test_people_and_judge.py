@@ -88,6 +88,13 @@ def test_what_a_judge_did_not_decide_counts_for_people() -> None:
     assert note.startswith("2 pairs judged by people and not decided by the judge")
 
 
+def test_people_and_judge_may_have_no_game_in_common() -> None:
+    asked = people("AAB" * 5)
+    found = people_and_judge(pairs_of("-" * 15 + "AB" * 15), asked, rule="first").models
+    assert found["weight"].to_list() == [0.0, 0.0]
+    assert found["together"].to_list() == pytest.approx([2 / 3, 1 / 3])
+
+
 def test_everything_judged_by_people_needs_no_judge() -> None:
     letters = "AABABBACBAAB"
     found = people_and_judge(pairs_of("A" * 12), people(letters), rule="first").models
@@ -110,7 +117,7 @@ def test_a_model_against_itself_is_left_out() -> None:
         [pairs_of("AB" * 6), pairs_of("C", ("a", "a")).with_columns(pair=pl.lit("x"))]
     )
     found = people_and_judge(frame, people("AB" * 6), rule="first")
-    assert found.notes == ["1 pair of a model with itself: left out"]
+    assert found.notes == []
     assert found.models["judge_games"].to_list() == [12, 12]
 
 

@@ -25,6 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
+
 from fault_server import Asked, FaultServer, Handler
 from llm_server import Server, served
 from pfgen_rs.io.json_lines import lines, write_objects
@@ -41,6 +43,7 @@ SECONDS = 900.0
 ENGINE = ("--engine", "openai", "--concurrency", CONCURRENCY)
 TRIALS, QUESTIONS = 2, 14
 PAIRS = 30
+SAMPLED, DRAWN = 10, 3  # pairs, and samples of each order
 LETTER = """
 [pairwise.letter]
 verdict = "first"
@@ -121,13 +124,14 @@ class _Client:
         self._answered.clear()
 
     def run(self, *command: object, codes: tuple[int, ...] = (0,)) -> list[str]:
-        """Run a command to its end. Returns the prompts or messages that it asked the server for."""
+        """Run a command to its end. Returns prompts or messages that it sent to the server, with seeds."""
         self._forget()
         arguments = [str(SCRIPT), *map(str, command)]
         code, _ = self._server.run(arguments, SECONDS, self._environment)
         expect(code in codes, f"exit code {code} of {command[0]}")
         bodies = [asked.body for asked in self._between.asked]
-        return [json.dumps(body.get("messages", body.get("prompt"))) for body in bodies]
+        sent = ((body.get("messages", body.get("prompt")), body.get("seed")) for body in bodies)
+        return [json.dumps(each) for each in sent]
 
     def _killed_half_way(self, command: tuple[object, ...], journal: Path, total: int) -> int:
         """Kill a command when half of its requests are answered. Returns the number of records it kept.
@@ -184,33 +188,53 @@ def _generated(client: _Client, out: Path) -> str:
     return f"{told}, {whole} of {TRIALS} trials whole"
 
 
-def _judged(client: _Client, folder: Path) -> str:
+def _judged(client: _Client, folder: Path, number: int = PAIRS, samples: int = 1) -> str:
     folder.mkdir()
     pairs, prompt, out = folder / "pairs.jsonl", folder / "letter.toml", folder / "verdicts"
-    write_objects(pairs, map(_pair, range(PAIRS)))
+    total = 2 * number * samples  # in both orders
+    write_objects(pairs, map(_pair, range(number)))
     prompt.write_text(LETTER, encoding="utf-8")
     options = ("--model", MODEL, "--max-tokens", 8, "--keep-going", "--prompts", prompt)
+    if samples > 1:
+        options += ("--samples", samples)
     told = client.killed_and_resumed(
         *("judge", "compare", pairs, *ENGINE, *options, "--prompt", "letter", "--out", out),
         journal=out / "judgments.jsonl",
-        total=2 * PAIRS,  # in both orders
+        total=total,
     )
     judgments = [line.record for line in lines(out / "judgments.jsonl")]
-    expect(
-        len({(each["pair"], each["order"]) for each in judgments}) == len(judgments) == 2 * PAIRS,
-        "judgments are missing or stored twice",
-    )
+    keys = {(each["pair"], each["order"], each["sample"]) for each in judgments}
+    expect(len(keys) == len(judgments) == total, "judgments are missing or stored twice")
     for each in judgments:
         _check_judgment(each)
     probable = sum(each["probabilities"] is not None for each in judgments)
     expect(probable > 0, "no judgment has probabilities")
     decisions = VerdictFolder(out).decisions()
     first, second = (decisions[name].to_list() for name in ("v1", "v2"))
+    expect(
+        (decisions.select("samples_1", "samples_2").to_numpy() == samples).all(),
+        "a pair has another number of samples",
+    )
+    if samples > 1:
+        _check_counted(decisions, judgments)
     letters = Counter(each["shown"] or each["problem"] for each in judgments)
     return (
         f"{told}, {dict(letters)}, {probable} with probabilities, robustness "
         f"{robustness(first, second):.3f}, {position_bias(first, second).count} flips towards the first"
     )
+
+
+def _check_counted(decisions: pl.DataFrame, judgments: list[dict[str, Any]]) -> None:
+    """Probabilities of order 1 follow from the letters: (n + 1) / (valid letters + 3)."""
+    for pair, *p in decisions.select("pair", "p1_a", "p1_b", "p1_c").iter_rows():
+        found = [each["shown"] for each in judgments if (each["pair"], each["order"]) == (pair, 1)]
+        valid = sum(each is not None for each in found)
+        counted = [(found.count(letter) + 1) / (valid + 3) if valid else None for letter in "ABC"]
+        expect(p == counted, f"the probabilities of pair {pair} are {p}, not {counted}")
+
+
+def _sampled(client: _Client, folder: Path) -> str:
+    return _judged(client, folder, SAMPLED, DRAWN)
 
 
 def _pair(number: int) -> dict[str, Any]:
@@ -274,6 +298,7 @@ def _record_outputs(client: _Client, folder: Path) -> None:
 CHECKS: dict[str, Callable[[_Client, Path], str]] = {
     "generate": _generated,
     "judge compare": _judged,
+    "judge compare --samples": _sampled,
     "llm-jp-eval run": _evaluated,
 }
 

@@ -72,6 +72,22 @@ def write_verdict_folder(
     return folder
 
 
+def write_sampled_folder(folder: Path, pairs: list[Pair]) -> Path:
+    """A folder of three samples an order, letters as shown in their outputs; the third pair's agree."""
+    made = Imported("made-up")
+    for i, pair in enumerate(pairs):
+        made.add_pair(pair)
+        for order in (1, 2):
+            for sample, shown in enumerate("CCC" if i == 2 else "BA-"):
+                output = f"{pair.id} {order} {sample} {shown}"
+                letter: Any = None if shown == "-" else shown
+                made.add_judgment(
+                    pair, order, "judge", letter, prompt="reason", output=output, sample=sample
+                )
+    write_folder(folder, made)
+    return folder
+
+
 def write_humans(path: Path, said: Iterable[tuple[str, str, str]]) -> Path:
     """Verdicts of people: pair, rater and letter."""
     names = ("id", "rater", "verdict")

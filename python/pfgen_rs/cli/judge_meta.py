@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +10,30 @@ import typer
 
 from pfgen_rs.cli import judge_options, options, process, terminal
 from pfgen_rs.cli.judge_options import NONE, number, range_text, rows_table
-from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.judge import MetaEvaluation
 
-_UNLISTED = {"primacy", "recency", "consistency"}
+FIGURES = {
+    "accuracy_1": "accuracy, order 1",
+    "accuracy_2": "accuracy, order 2",
+    "accuracy": "accuracy, mean of orders",
+    "both": "both orders correct",
+    "probability": "accuracy by probability",
+    "tie": "accuracy by tie",
+    "question": "all pairs of a question",
+    "agreement": "positional agreement",
+    "first": "preference for first",
+    "preference": "preference score (−1: first)",
+    "stable_1": "repetition stability, order 1",
+    "stable_2": "repetition stability, order 2",
+    "longer": "longer answer wins",
+    "longer_gold": "… by gold letters",
+    "own": "judge's family wins",
+    "own_gold": "… by gold letters",
+    "invalid": "invalid judgments",
+}
+"""Figures that are shown, and what they are called."""
 _BRIEF = {
     "accuracy": "accuracy",
     "both": "both",
@@ -70,101 +88,99 @@ def _show(found: MetaEvaluation) -> None:
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
     terminal.show(*_tables_of_figures(found))
-    if len(found.figures["task"].unique()) > 1:
-        figure = "accuracy" if found.of("accuracy") else "agreement"
-        terminal.show(_tasks_table(found, figure))
+    tasks = found.figures["task"].drop_nulls().unique(maintain_order=True).to_list()
+    if len(tasks) > 1:
+        terminal.show(*_by_category(found, tasks))
     judge_options.warn_all(found.notes)
 
 
 def _tables_of_figures(found: MetaEvaluation) -> list[Any]:
     """Returns a table with a column a judge, or several if it is too wide; of many judges, a row a judge."""
     judges = found.judges["judge"].to_list()
-    for size in range(len(judges), 0, -1):
-        parts = [judges[at : at + size] for at in range(0, len(judges), size)]
-        for intervals in (True, False):
-            tables = [_figures_table(found, part, intervals=intervals) for part in parts]
-            if all(terminal.fits(table, terminal.width()) for table in tables):
-                return tables
-        if len(judges) > _FEW:
-            return [_judges_table(found)]
-    return tables
+    if len(judges) > _FEW:
+        figures = {name: found.of(key) for key, name in _BRIEF.items()}
+        return [_grid("judge", judges, {n: _texts(each) for n, each in figures.items()}, "%")]
+    wide = _by_figure(found, judges, intervals=True)
+    if terminal.fits(wide, terminal.width()):
+        return [wide]
+    return _fitting(lambda part: _by_figure(found, part, intervals=False), judges)
 
 
-def _cells(row: Mapping[str, Any] | None, *, intervals: bool) -> list[str]:
-    if row is None:
-        return [NONE] * (1 + intervals)
-    scale, digits = (1, 2) if row["figure"] == "preference" else (100, 1)
-    own = [number(row["value"], digits, scale)]
-    return own + [range_text(row["low"], row["high"], scale, digits)] * intervals
+def _fitting(made: Callable[[Sequence[str]], Any], columns: Sequence[str]) -> list[Any]:
+    """Returns tables of these columns, as few as fit the window."""
+    for size in range(len(columns), 1, -1):
+        tables = [made(columns[at : at + size]) for at in range(0, len(columns), size)]
+        if all(terminal.fits(table, terminal.width()) for table in tables):
+            return tables
+    return [made([column]) for column in columns]
 
 
-def _figures_table(found: MetaEvaluation, judges: Sequence[str], *, intervals: bool) -> Any:
-    from pfgen_rs.judge.agreement.meta import FIGURES
-
-    about = found.judges.filter(pl.col("judge").is_in(judges))
-
-    def row_of(name: str, values: Iterable[str]) -> list[str]:
-        return [name, *(cell for value in values for cell in [value, *[""] * intervals])]
-
+def _by_figure(found: MetaEvaluation, judges: Sequence[str], intervals: bool) -> Any:
+    about = {row["judge"]: row for row in found.judges.iter_rows(named=True)}
+    blank = [""] * intervals
     rows = [
-        row_of(name, (f"{each:,}" for each in about[key]))
-        for name, key in (
+        [name, *(cell for judge in judges for cell in [f"{about[judge][key]:,}", *blank])]
+        for key, name in (
             ("pairs", "pairs"),
             ("questions", "questions"),
-            ("with gold letters", "gold"),
+            ("gold", "with gold letters"),
         )
     ]
     for figure, name in FIGURES.items():
-        by_judge = found.of(figure)
-        if by_judge and figure not in _UNLISTED:
-            cells = (_cells(by_judge.get(judge), intervals=intervals) for judge in judges)
+        if by_judge := found.of(figure):
+            cells = (_cells(by_judge.get(judge))[: 1 + intervals] for judge in judges)
             rows.append([name, *(cell for each in cells for cell in each)])
-    for name, key, digits in (
-        ("prompt tokens a judgment", "prompt_tokens", 0),
-        ("completion tokens a judgment", "completion_tokens", 0),
-        (f"cost of 1,000 judgments {found.currency}".rstrip(), "cost", 2),
-    ):
-        if about[key].null_count() < len(judges):
-            rows.append(row_of(name, (number(value, digits) for value in about[key])))
-    names = ["%"]
-    for place, judge in enumerate(judges):
-        names += [judge, *["interval" + " " * place] * intervals]
-    return rows_table(names, rows)
-
-
-def _judges_table(found: MetaEvaluation) -> Any:
-    """Returns a row a judge, with a few figures."""
-    known = [figure for figure in _BRIEF if found.of(figure)]
-    names = ["judge", _BRIEF[known[0]], "interval", *(_BRIEF[each] for each in known[1:])]
-    rows = []
-    for judge in found.judges["judge"]:
-        figures = [found.of(figure).get(judge) for figure in known]
-        cells = [_cells(row, intervals=place == 0) for place, row in enumerate(figures)]
-        rows.append([judge, *(cell for each in cells for cell in each)])
-    return terminal.new_table(*names, numbers=names[1:], names=names[:1], title="%", rows=rows)
-
-
-def _tasks_table(found: MetaEvaluation, figure: str) -> Any:
-    """Returns a figure by category: a row a category, or a row a judge where that does not fit."""
-    from pfgen_rs.judge.agreement.meta import FIGURES
-
-    judges = found.judges["judge"].to_list()
-    tasks = found.figures["task"].drop_nulls().unique(maintain_order=True).to_list()
-    title = f"{FIGURES[figure]} by category, %"
-    values = {task: found.of(figure, task) for task in tasks}
-    alone = len(judges) == 1
-    rows = []
-    for task in tasks:
-        n = max(row["n"] for row in values[task].values())
-        cells = (_cells(values[task].get(judge), intervals=alone) for judge in judges)
-        rows.append([task or NONE, f"{n:,}", *(cell for each in cells for cell in each)])
-    by_task = rows_table(["category", "n", *judges, *["interval"] * alone], rows, title=title)
-    rows = [
-        [judge, *(_cells(values[t].get(judge), intervals=False)[0] for t in tasks)]
-        for judge in judges
+    cost = f"cost of 1,000 judgments {found.currency}".rstrip()
+    tokens = (("prompt_tokens", "prompt tokens"), ("completion_tokens", "completion tokens"))
+    for key, name in (*tokens, ("cost", cost)):
+        if found.judges[key].null_count() < len(about):
+            values = (number(about[judge][key], 2 if key == "cost" else 0) for judge in judges)
+            rows.append([name, *(cell for value in values for cell in [value, *blank])])
+    heads = [
+        each
+        for n, judge in enumerate(judges)
+        for each in [judge, *["interval" + " " * n] * intervals]
     ]
-    names = ["judge", *(task or NONE for task in tasks)]
-    by_judge = terminal.new_table(
-        *names, numbers=names[1:], names=names[:1], title=title, rows=rows
-    )
-    return terminal.first_that_fits(by_task, by_judge)
+    return rows_table(["%", *heads], rows)
+
+
+def _by_category(found: MetaEvaluation, tasks: Sequence[str]) -> list[Any]:
+    """Returns figures of one judge by category, or one figure of several judges."""
+    judges = found.judges["judge"].to_list()
+    if len(judges) == 1:
+        figures = {
+            key: {task: found.of(key, task).get(judges[0]) for task in tasks} for key in _BRIEF
+        }
+        columns = {_BRIEF[key]: _texts(each) for key, each in figures.items()}
+        columns["interval of both"] = {
+            task: _cells(row)[1] for task, row in figures["both"].items()
+        }
+        return [_grid("category", tasks, columns, "by category, %")]
+    figure = "accuracy" if found.of("accuracy") else "agreement"
+    values, title = {task: _texts(found.of(figure, task)) for task in tasks}, FIGURES[figure]
+
+    def some(part: Sequence[str]) -> Any:
+        columns = {task or NONE: values[task] for task in part}
+        return _grid("judge", judges, columns, f"{title} by category, %")
+
+    return _fitting(some, tasks)
+
+
+def _grid(
+    head: str, names: Sequence[str], columns: Mapping[str, Mapping[str, str]], title: str
+) -> Any:
+    kept = {key: each for key, each in columns.items() if {*each.values()} - {NONE}}
+    rows = [[name, *(each.get(name, NONE) for each in kept.values())] for name in names]
+    return terminal.new_table(head, *kept, numbers=kept, names=[head], title=title, rows=rows)
+
+
+def _texts(rows: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _cells(row)[0] for name, row in rows.items()}
+
+
+def _cells(row: Mapping[str, Any] | None) -> list[str]:
+    """Returns a figure and its interval."""
+    if row is None:
+        return [NONE, NONE]
+    scale, digits = (1, 2) if row["figure"] == "preference" else (100, 1)
+    return [number(row["value"], digits, scale), range_text(row["low"], row["high"], scale, digits)]

@@ -102,7 +102,8 @@ def rank(
     if people is not None:
         both = prediction_powered.people_and_judge(read.decisions, people, rule=by)
     if covariates is not None:
-        names = style.COVARIATES if covariates == "all" else covariates.split(",")
+        names = [each.strip() for each in covariates.split(",")]
+        names = [*style.COVARIATES] if names == ["all"] else names
         pairs = read.folder.each_pair()
         controlled = style.rank_controlled(read.decisions, pairs, names, rule=by)
     if output_format == "json":
@@ -226,7 +227,7 @@ def panel(
     Each order is decided by the judges that have a verdict in it. Prints how often each judge agrees with the
     panel, and with the other judges together, and Fleiss' κ (Krippendorff's α where verdicts are missing).
 
-    Example: `pfgen-rs judge panel verdicts-a verdicts-b verdicts-c --out verdicts-panel`
+    Example: `pfgen-rs judge panel verdicts-a verdicts-b --out verdicts-panel`
     """
     from pfgen_rs.judge.panel import write_panel
 
@@ -364,8 +365,9 @@ def page(
 ) -> None:
     """Write a page with all pairs, verdicts, reasons and decisions, to look through in a browser.
 
-    Pairs can be filtered by what the judge did (orders disagree, no decision, against the raters' majority),
-    by task, models and text, and ordered by margin. The page needs neither server nor network.
+    Pairs can be filtered by who disagrees (orders, samples, judges, raters), by task, models and text, and
+    ordered by margin or disagreement. People can judge the same pairs in it, blind. The page needs neither
+    server nor network. Of many pairs, it lists a random choice; a folder holds more than a single file.
 
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """
@@ -417,7 +419,9 @@ def import_verdicts(
     if people:
         process.emit(f"wrote {counted(len(found.humans), 'verdict')} of people to {people[0]}\n")
     if not found.judgments:
-        process.remark(f"next: pfgen-rs judge compare {out}, then pfgen-rs judge meta")
+        process.remark(
+            f"next: pfgen-rs judge compare {out} --out FOLDER …, pfgen-rs judge meta FOLDER"
+        )
 
 
 def _format_names() -> list[str]:

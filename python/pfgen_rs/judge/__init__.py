@@ -19,8 +19,10 @@ __all__ = [
     "fleiss_kappa",
     "meta",
     "meta_of_files",
+    "people_and_judge",
     "position_bias",
     "rank",
+    "rank_controlled",
     "read_humans",
     "read_pairs",
     "read_rating",
@@ -29,6 +31,7 @@ __all__ = [
     "robustness",
     "sample_path",
     "write_pairs",
+    "write_panel",
 ]
 
 if TYPE_CHECKING:
@@ -42,9 +45,12 @@ if TYPE_CHECKING:
         robustness,
     )
     from pfgen_rs.judge.agreement.meta import MetaEvaluation, meta
+    from pfgen_rs.judge.agreement.prediction_powered import people_and_judge
+    from pfgen_rs.judge.agreement.style import rank_controlled
     from pfgen_rs.judge.decisions import Decision, decide
     from pfgen_rs.judge.meta_files import meta_of_files
     from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, sample_path, write_pairs
+    from pfgen_rs.judge.panel import write_panel
     from pfgen_rs.judge.verdict_folder import VerdictFolder
     from pfgen_rs.judge.verdicts import Verdict, read_rating, read_verdict, read_verdict_text
 else:
@@ -60,9 +66,12 @@ else:
                 *("position_bias", "robustness"),
             ),
             "agreement.meta": ("MetaEvaluation", "meta"),
+            "agreement.prediction_powered": ("people_and_judge",),
+            "agreement.style": ("rank_controlled",),
             "decisions": ("Decision", "decide"),
             "meta_files": ("meta_of_files",),
             "pairs": ("Pair", "read_humans", "read_pairs", "sample_path", "write_pairs"),
+            "panel": ("write_panel",),
             "verdict_folder": ("VerdictFolder",),
             "verdicts": ("Verdict", "read_rating", "read_verdict", "read_verdict_text"),
         },

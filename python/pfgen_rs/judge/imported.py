@@ -7,21 +7,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pfgen_rs.errors import InputError, Item, OutputError, unreadable
-from pfgen_rs.io import atomic, csv, json_lines, tables
+from pfgen_rs.errors import InputError, Item, OutputError
+from pfgen_rs.io import atomic, json_lines
 from pfgen_rs.io.lines import optional_text_field, text_field
-from pfgen_rs.io.source import Source
+from pfgen_rs.io.records import file_records
 from pfgen_rs.judge import Pair, pairs, requests, verdict_folder, verdicts
 
 Judgment = dict[str, Any]
-T = TypeVar("T")
 HUMANS = "humans.jsonl"
 """Verdicts of people, in a verdict folder that was imported."""
 _REFERENCES = "reference_answer"
 _SUFFIXES = (".json", ".jsonl", ".tsv", ".parquet")
-_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +69,8 @@ def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
     Raises `InputError` with file and line, element or row.
     """
     for path in paths:
-        if {".tsv", ".parquet"} & {*path.suffixes}:
-            yield from (
-                (Place(path, number, "row"), row) for number, row in enumerate(_rows(path), 1)
-            )
-        else:
-            for line in json_lines.lines(path):
-                yield Place(path, line.number, line.item), line.record
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        if ".tsv" in path.suffixes:
-            yield from csv.csv_rows(Source(path))
-        else:
-            for frame in tables.table_rows(Source(path), _ROWS):
-                yield from frame.iter_rows(named=True)
-    except InputError as error:
-        raise InputError(error.problem, path=path, line=error.line, item=error.item) from None
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-
-
-def choice(record: Mapping[str, Any], key: str, choices: Mapping[Any, T]) -> T:
-    """Returns what a text, number or null of a record stands for. Raises `InputError` for another value."""
-    value = record.get(key)
-    if type(value) in (str, int, type(None)) and value in choices:
-        return choices[value]
-    known = ", ".join("null" if each is None else str(each) for each in choices)
-    raise InputError(f"invalid {key!r} {value!r:.40}: expected one of {known}")
+        for number, item, record in file_records(path):
+            yield Place(path, number, item), record
 
 
 def question_id(record: Mapping[str, Any]) -> str:
@@ -172,15 +143,20 @@ class Texts:
 def _answers_of(record: Mapping[str, Any]) -> list[str]:
     """Returns the texts of the assistant's turns."""
     if "messages" in record:
-        messages = record["messages"]
-        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
-            raise InputError("'messages' must be a list of objects")
-        said = [m.get("content") for m in messages if m.get("role") == "assistant"]
-        return _texts_of(said, "'content' must contain texts only")
+        return said_by("assistant", record, "messages")
     choices = record["choices"]
     first = choices[0] if isinstance(choices, list) and choices else None
     turns = first.get("turns") if isinstance(first, dict) else None
     return _texts_of(turns, "'choices' must be a list of an object with 'turns'")
+
+
+def said_by(role: str, record: Mapping[str, Any], key: str) -> list[str]:
+    """Returns the texts of a role in a list of messages. Raises `InputError`."""
+    messages = record.get(key)
+    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+        raise InputError(f"{key!r} must be a list of objects")
+    said = [m.get("content") for m in messages if m.get("role") == role]
+    return _texts_of(said, "'content' must contain texts only")
 
 
 def _texts_of(values: Any, problem: str) -> list[str]:

@@ -1,34 +1,23 @@
 """Judges in files, judged: folders of verdicts, judgments of other tools, and trivial rules (judging 10)."""
 
 import os
-import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.judge import formats, imported, pairs as pair_files
-from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.meta import MetaEvaluation, meta
+from pfgen_rs.judge.agreement.style import pair_styles
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.verdict_folder import VerdictFolder, read_verdicts
 from pfgen_rs.judge.verdicts import Letter
 from pfgen_rs.lazy import pl
 
-_MARKS = re.compile(r"^\s*(?:#{1,6} |[-*+] |\d+\. |\||```)|\*\*", re.MULTILINE)
-
-
-class _Evaluated(NamedTuple):
-    """A judge as files have it: its model, its decisions, the pairs, and the records of its judgments."""
-
-    name: str
-    model: str
-    decisions: pl.DataFrame
-    pairs: Iterable[Pair]
-    records: Iterable[Mapping[str, Any]]
+_COSTS = ("prompt_tokens", "completion_tokens", "cost")
 
 
 def meta_of_files(
@@ -36,9 +25,7 @@ def meta_of_files(
     *,
     humans: str | os.PathLike[str] | None = None,
     prices: str | os.PathLike[str] | None = None,
-    level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
-    seed: int = 0,
+    **how: Any,
 ) -> MetaEvaluation:
     """Returns the figures (`meta`) of all judges in folders of verdicts and files of other tools.
 
@@ -47,102 +34,81 @@ def meta_of_files(
     longer answer, the shorter one, the one with more Markdown. `humans`: verdicts of people (`read_humans`),
     whose majority is right where pairs have no gold letters; several letters that share the lead are all
     right. `prices`: a file as `ask.costs.read_prices` reads it.
+    `how`: `level`, `resamples` and `seed` of `meta`.
 
     Raises `InputError` for files that cannot be used, and as `meta`.
     """
-    judges, notes, rules = _judges_of(paths)
-    pairs = {pair.id: pair for judge in judges for pair in judge.pairs}
-    gold: dict[str, Collection[Letter]] = {pair.id: pair.gold for pair in pairs.values()}
+    with tempfile.TemporaryDirectory() as scratch:
+        folders, notes, rules = _verdict_folders(paths, Path(scratch))
+        read = read_verdicts(folders)
+        gold: dict[str, Collection[Letter]] = {}
+        for pair in (pair for each in read for pair in each.folder.each_pair()):
+            gold[pair.id] = gold.get(pair.id) or pair.gold
+        about = [_costs(each.folder, prices) for each in read]
     if humans is not None:
-        people = pair_files.read_humans(humans, pairs)
-        for (name,), votes in people.group_by("pair", maintain_order=True):
+        for (name,), votes in pair_files.read_humans(humans, gold).group_by("pair"):
             gold[str(name)] = gold[str(name)] or pair_files.leading_letters(votes["verdict"])
-    models = {judge.name: judge.model for judge in judges}
-    frames = {judge.name: judge.decisions for judge in judges}
-    found = meta(frames, gold, models=models, level=level, resamples=resamples, seed=seed)
-    costs = [_cost(judge, None if rules else prices) for judge in judges]
-    names = {"prompt_tokens": pl.Float64, "completion_tokens": pl.Float64, "cost": pl.Float64}
-    about = found.judges.hstack(
-        pl.DataFrame([row[:3] for row in costs], schema=names, orient="row")
-    )
-    currency = next((row[3] for row in costs if row[3]), "")
-    told = (*notes, *found.notes)
-    return replace(found, judges=about, currency=currency, rules=rules, notes=told)
+    frames = {each.name: each.decisions for each in read}
+    models = {name: own["model"] for name, own in zip(frames, about, strict=True)}
+    found = meta(frames, gold, models=models, **how)
+    currency = next((own["currency"] for own in about if own["currency"]), "")
+    costs = pl.DataFrame(about).select(pl.col(_COSTS).cast(pl.Float64))
+    told, judges = (*notes, *found.notes), found.judges.hstack(costs)
+    return replace(found, judges=judges, currency=currency, rules=rules, notes=told)
 
 
-def _judges_of(
-    paths: Sequence[str | os.PathLike[str]],
-) -> tuple[list[_Evaluated], list[str], bool]:
-    """Returns the judges in files, remarks, and whether they are trivial rules."""
-    folders = [path for path in paths if (Path(path) / CONFIG).is_file()]
-    files = [pair_files.pairs_file(path) for path in paths if path not in folders]
-    judges = [
-        _Evaluated(
-            each.name,
-            each.folder.judge_model or each.name,
-            each.decisions,
-            each.folder.each_pair(),
-            each.folder.present_judgments(),
-        )
-        for each in read_verdicts(folders)
-    ]
+def _verdict_folders(
+    paths: Sequence[str | os.PathLike[str]], scratch: Path
+) -> tuple[list[Path], list[str], bool]:
+    """Returns folders of verdicts, imported ones in `scratch`, remarks, and whether rules judged."""
+    given = [*dict.fromkeys(map(Path, paths))]
+    folders = [path for path in given if (path / CONFIG).is_file()]
+    files = [pair_files.pairs_file(path) for path in given if path not in folders]
     if not files:
-        return judges, [], False
+        return folders, [], False
     found = formats.read_format(files)
-    rules = not found.judgments and not judges
-    if rules:
-        found = trivial_judgments(found.pairs.values())
-    judges += _imported_judges(found)
-    return judges, found.notes, rules
+    rules = not found.judgments and not folders
+    judged = trivial_judgments(found.pairs.values()) if rules else found
+    for number, judge in enumerate(judged.judges):
+        imported.write_folder(scratch / str(number), judged.of_judge(judge))
+        folders.append(scratch / str(number))
+    left_out = [] if judged.judgments else ["files without judgments: left out"]
+    return folders, [*found.notes, *left_out], rules
 
 
-def _imported_judges(found: imported.Imported) -> Iterator[_Evaluated]:
-    for name in found.judges:
-        own = found.of_judge(name)
-        with tempfile.TemporaryDirectory() as folder:
-            imported.write_folder(folder, own)
-            decisions = VerdictFolder(folder).decisions()
-        yield _Evaluated(name, name, decisions, own.pairs.values(), own.judgments)
-
-
-def _cost(
-    judge: _Evaluated, prices: str | os.PathLike[str] | None
-) -> tuple[float | None, float | None, float | None, str]:
-    """Returns mean tokens of a judgment, the cost of 1,000, and its currency; `None` if they are unknown."""
-    known = [usage for each in judge.records if isinstance(usage := each.get("usage"), Mapping)]
-    if not known:
-        return None, None, None, ""
-    prompt, completion = (
-        sum(usage.get(name) or 0 for usage in known) / len(known)
-        for name in ("prompt_tokens", "completion_tokens")
-    )
-    if prices is None:
-        return prompt, completion, None, ""
-    price = read_prices(prices, judge.model)
-    return prompt, completion, price.cost(1000 * prompt, 1000 * completion), price.currency
+def _costs(folder: VerdictFolder, prices: str | os.PathLike[str] | None) -> dict[str, Any]:
+    """Returns the judge's `model`, mean tokens of a judgment, the `cost` of 1,000, and its `currency`."""
+    model = folder.judge_model or folder.judge_name
+    found: dict[str, Any] = {"model": model, **dict.fromkeys(_COSTS), "currency": None}
+    used = [each["usage"] for each in folder.present_judgments() if each.get("usage")]
+    if used:
+        found |= {name: sum(each[name] for each in used) / len(used) for name in _COSTS[:2]}
+        if prices is not None:
+            price = read_prices(prices, model)
+            found["cost"] = price.cost(*(1000 * found[name] for name in _COSTS[:2]))
+            found["currency"] = price.currency
+    return found
 
 
 def trivial_judgments(pairs: Iterable[Pair]) -> imported.Imported:
     """Returns judgments by rules that no judge should be beaten by, as those of judges.
 
-    The first answer shown, the longer one (in characters), the shorter one, and the one with more headings,
-    lists, tables, code and bold text in Markdown; equal answers tie.
+    The first answer shown, the longer one (in characters), the shorter one, and the one with more Markdown,
+    by the sum of what `pair_styles` returns of it; equal answers tie.
     """
-    found = imported.Imported("rules")
-    for pair in pairs:
+    known = list(pairs)
+    found, styles = imported.Imported("rules"), pair_styles(known)
+    markdown = styles.select(pl.sum_horizontal(pl.exclude("pair", "length"))).to_series()
+    for pair, longer, marked in zip(known, styles["length"], markdown, strict=True):
         found.add_pair(pair)
-        for order in (1, 2):
-            shown = pair.answers if order == 1 else pair.answers[::-1]
-            lengths, marks = (
-                [len(text) for text in shown],
-                [len(_MARKS.findall(text)) for text in shown],
-            )
+        rules = {
+            "the longer answer": longer,
+            "the shorter answer": -longer,
+            "more Markdown": marked,
+        }
+        for order, turned in ((1, 1), (2, -1)):
             found.add_judgment(pair, order, "always the first", "A")
-            found.add_judgment(pair, order, "the longer answer", _larger(*lengths))
-            found.add_judgment(pair, order, "the shorter answer", _larger(*lengths[::-1]))
-            found.add_judgment(pair, order, "more Markdown", _larger(*marks))
+            for rule, apart in rules.items():
+                shown: Letter = "C" if not apart else "A" if apart * turned > 0 else "B"
+                found.add_judgment(pair, order, rule, shown)
     return found
-
-
-def _larger(one: int, other: int) -> Letter:
-    return "A" if one > other else "B" if other > one else "C"

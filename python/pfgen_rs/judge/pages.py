@@ -147,7 +147,7 @@ def _read_texts(
             if order == 2 and letter:
                 letter = verdicts.SWAPPED[letter]
             own = Said(record.get("output") or "", record.get("problem"), letter)
-            said.setdefault(pair_id, {})[order, record.get("sample", 0)] = own
+            said.setdefault(pair_id, {})[order, record.get("sample") or 0] = own
             drawn.add(pair_id, own.output, own.problem)
     return criteria, said
 
@@ -217,8 +217,9 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
 
     Letters are texts with a character a pair: `-` for none, `.` if a judgment that is needed is missing, and
     a space where the judge does not have the pair. Probabilities and margins are in units of 0.0001, null if
-    unknown; `winner`, that of the decision, is as it is. `groups`: which pairs share a question, by its id.
-    `digests`: twelve characters a pair, which change with its texts.
+    unknown; `winner`, that of the decision, is as it is. `unstable`: whether samples of an order differ.
+    `groups`: which pairs share a question, by its id. `digests`: twelve characters a pair, which change with
+    its texts.
     """
     pairs = view.pairs
     nobody = np.full((1, len(pairs)), NONE, dtype=np.int8)
@@ -227,6 +228,7 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
     question = questions.places(*(pair.question[:_BRIEF] for pair in pairs))
     task = tasks.places(*(pair.task for pair in pairs))
     model = models.places(*(name for pair in pairs for name in pair.models))
+    judges = [_judge_columns(judge) for judge in view.judges]
     return {
         "ids": [pair.id for pair in pairs],
         "questions": list(questions.known),
@@ -241,7 +243,8 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
         "raters": list(view.letters),
         "letters": [_code_text(codes) for codes in view.letters.values()],
         "majority": _code_text(most),
-        "judges": [_judge_columns(judge) for judge in view.judges],
+        "judges": judges,
+        "sampled": [judge["name"] for judge in judges if any(judge["unstable"])],
         "starts": list(starts),
     }
 
@@ -306,6 +309,7 @@ def _judge_columns(judge: JudgeView) -> dict[str, Any]:
         "name": judge.read.name,
         **{name: _letter_text(table, name) for name in _LETTER_COLUMNS},
         **dict(zip(_NUMBERS, units, strict=True)),
+        "unstable": (~(table["stable_1"] & table["stable_2"])).fill_null(value=False).to_list(),
         "winner": pl.Series(winner_probabilities(table), nan_to_null=True).to_list(),
     }
 

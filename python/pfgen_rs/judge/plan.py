@@ -52,16 +52,15 @@ class SamplePlan:
     @property
     def advice(self) -> str:
         """How many samples to take, as a sentence."""
-        reached = dict(self.table.select("samples", "agreement").rows())
-        most = max(reached)
+        most, share = self.table.select("samples", "agreement").row(-1)
         if self.enough == most:
             return (
-                f"even {most} samples decide {1 - reached[most]:.1%} of the pairs unlike infinitely many; "
+                f"even {most} samples decide {100 * (1 - share):.1f} % of the pairs unlike infinitely many; "
                 "fewer lose more than a point"
             )
         return (
             f"{counted(self.enough, 'sample')} {plural(self.enough, 'is', 'are')} enough: within a point of "
-            f"the {reached[most]:.1%} of pairs that {most} samples decide as infinitely many would"
+            f"the {100 * share:.1f} % of pairs that {most} samples decide as infinitely many would"
         )
 
     def to_dict(self) -> dict[str, Any]:

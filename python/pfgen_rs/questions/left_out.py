@@ -20,6 +20,16 @@ from pfgen_rs.questions.question import Question, question_paths
 
 LeaveOut = Literal["model", "family"]
 """Whose reference answers are left out: those of the run's own model, or of all of its organisation."""
+_MAKERS = {
+    "openai": r"(chat)?gpt-?[345](?!all)|o[134](-|$)|text-davinci",
+    "anthropic": r"claude",
+    "google": r"gemini|gemma|palm|bard",
+    "meta-llama": r"(meta-)?llama",
+    "mistralai": r"mistral|mixtral",
+    "qwen": r"qwen|qwq",
+    "deepseek-ai": r"deepseek",
+}
+"""Organisations whose models are often named without them, and how these names begin."""
 _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
 
 
@@ -39,6 +49,19 @@ def model_key(name: str) -> str:
 def organisation_key(name: str) -> str:
     """Returns the part of a model's name before its last slash, as `model_key` does; empty without one."""
     return model_key(name.rpartition("/")[0])
+
+
+def maker_key(model: str) -> str:
+    """Returns what models of one maker share: the organisation in the name, or the one that the name tells.
+
+    A name that tells none is its own. For names alone: `own_models` knows families that a set states.
+
+    >>> maker_key("openai/gpt-4o") == maker_key("GPT-4") != maker_key("gpt-neox-20b")
+    True
+    """
+    key = model_key(model)
+    known = (name for name, begin in _MAKERS.items() if re.match(begin, key))
+    return organisation_key(model) or next(known, key)
 
 
 def own_models(

@@ -309,7 +309,7 @@ def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
     no decided pair.
     """
     columns.needed_columns(decisions, ("question_id", "model_a", "model_b", rule), "decisions")
-    pairs, alone = two_models(decisions)
+    pairs = two_models(decisions)
     outcomes = columns.column_codes(pairs[rule])
     kept = outcomes != NONE
     played = pairs.filter(pl.Series(kept, dtype=pl.Boolean))
@@ -327,14 +327,13 @@ def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
         preferences=np.where(turned, 1 - preferences, preferences),
         questions=columns.question_codes(played["question_id"]),
         left_out=int(np.count_nonzero(~kept)),
-        alone=alone,
+        alone=len(decisions) - len(pairs),
     )
 
 
-def two_models(decisions: "pl.DataFrame") -> tuple["pl.DataFrame", int]:
-    """Returns the pairs of two different models, and how many there are of a model with itself."""
-    kept = decisions.filter(pl.col("model_a").ne_missing(pl.col("model_b")))
-    return kept, len(decisions) - len(kept)
+def two_models(decisions: "pl.DataFrame") -> "pl.DataFrame":
+    """Returns the pairs of two different models."""
+    return decisions.filter(pl.col("model_a").ne_missing(pl.col("model_b")))
 
 
 def model_codes(pairs: "pl.DataFrame") -> tuple[tuple[str, ...], Indices, Indices]:

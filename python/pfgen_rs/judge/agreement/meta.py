@@ -1,6 +1,5 @@
 """Judging judges: their figures on pairs whose right letters are known, quotients of sums (judging 10)."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -9,71 +8,22 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.tables import frame, quotient
-from pfgen_rs.judge.decisions import (
-    Indices,
-    codes_of_texts,
-    needed_columns,
-    question_codes,
-)
+from pfgen_rs.judge.decisions import needed_columns
 from pfgen_rs.judge.verdicts import Letter
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.questions.left_out import model_key, organisation_key
+from pfgen_rs.questions.left_out import maker_key
 from pfgen_rs.stats import checks
 
 _POINTS = 4
 """Of a win; a tie has half, so that the mean of several gold letters is a whole number."""
+_UNITS = {"preference": 2, "own": _POINTS, "own_gold": _POINTS}
+"""How much of the number below the line a pair or judgment has in figures where it is not 1."""
 
-FIGURES = {
-    "accuracy_1": "accuracy, order 1",
-    "accuracy_2": "accuracy, order 2",
-    "accuracy": "accuracy, mean of orders",
-    "both": "both orders correct",
-    "probability": "accuracy by probability",
-    "tie": "accuracy, else a tie",
-    "question": "all pairs of a question",
-    "agreement": "positional agreement",
-    "first": "preference for first",
-    "preference": "preference score (−1: first)",
-    "consistency": "position consistency",
-    "primacy": "towards the first",
-    "recency": "towards the last",
-    "stable_1": "repetition stability, order 1",
-    "stable_2": "repetition stability, order 2",
-    "longer": "longer answer wins",
-    "longer_gold": "… by gold letters",
-    "own": "judge's family wins",
-    "own_gold": "… by gold letters",
-    "invalid": "invalid judgments",
-}
-"""Figures and what they are called."""
 _NEEDED = (
-    *("pair", "question_id", "model_a", "model_b", "length_a", "length_b"),
+    *("pair", "question_id", "task", "model_a", "model_b", "length_a", "length_b"),
     *("v1", "v2", "tie", "probability", "judged_1", "judged_2"),
 )
-_FAMILIES = {
-    "openai": r"(chat)?gpt-?[345](?!all)|o[134](-|$)|text-davinci",
-    "anthropic": r"claude",
-    "google": r"gemini|gemma|palm|bard",
-    "meta-llama": r"(meta-)?llama",
-    "mistralai": r"mistral|mixtral",
-    "qwen": r"qwen|qwq",
-    "deepseek-ai": r"deepseek",
-}
-"""Organisations whose models are often named without them, and how these names begin."""
 Gold = Mapping[str, Collection[Letter]]
-
-
-def family(model: str) -> str:
-    """Returns what models of one maker share: the organisation in the name, or the one that the name tells.
-
-    A name that tells none is a family of its own.
-
-    >>> family("openai/gpt-4o") == family("GPT-4") != family("gpt-neox-20b")
-    True
-    """
-    key = model_key(model)
-    known = (name for name, begin in _FAMILIES.items() if re.match(begin, key))
-    return organisation_key(model) or next(known, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +33,7 @@ class MetaEvaluation:
     `judges`: a row a `judge`: `pairs` that it judged, their `questions`, how many have `gold` letters, how
     many pairs are `missing`, and means of a judgment's tokens, where they are known: `prompt_tokens`,
     `completion_tokens`, with the `cost` of 1,000 judgments.
-    `figures`: by `judge`, `task` and `figure` (a key of `FIGURES`): `n` judgments, pairs or questions,
+    `figures`: by `judge`, `task` and `figure` (judging 10): `n` judgments, pairs or questions,
     `count` of them, `value`, and its bounds at `level`: bootstrap over questions.
     `rules`: whether the judges are trivial rules, since there were no judgments. `notes`: remarks.
     """
@@ -161,8 +111,8 @@ def _prepared(decisions: pl.DataFrame, gold: Mapping[str, str], judge: str) -> p
 
     `longer` and `own`: the letter of the longer answer, and of the one by the judge's family, if one is.
     """
-    mine, names = family(judge), {*decisions["model_a"], *decisions["model_b"]}
-    is_own = [pl.col(f"model_{x}").is_in([n for n in names if family(n) == mine]) for x in "ab"]
+    mine, names = maker_key(judge), {*decisions["model_a"], *decisions["model_b"]}
+    is_own = [pl.col(f"model_{x}").is_in([n for n in names if maker_key(n) == mine]) for x in "ab"]
     length_a, length_b = pl.col("length_a"), pl.col("length_b")
 
     def letter(a: pl.Expr, b: pl.Expr) -> pl.Expr:
@@ -214,7 +164,7 @@ def _quotients(columns: Collection[str]) -> dict[str, tuple[pl.Expr, pl.Expr]]:
         "question": (number(all_of[0]), number(all_of[1])),
         "agreement": (valid & (v1 == v2), judged[0] & judged[1]),
         "first": (number(first), number(won)),
-        "preference": (number(valid, recency).cast(int) - number(primacy), valid),
+        "preference": (number(valid, recency).cast(int) - number(primacy), number(valid, valid)),
         "consistency": (valid & ~primacy & ~recency, valid),
         "primacy": (primacy, valid),
         "recency": (recency, valid),
@@ -238,42 +188,27 @@ def _quotients(columns: Collection[str]) -> dict[str, tuple[pl.Expr, pl.Expr]]:
 def _figures(rows: pl.DataFrame, level: float, resamples: int, seed: int) -> pl.DataFrame:
     """Returns a judge's `figures`."""
     quotients = _quotients(rows.columns)
-    names = [*quotients]
-    above, below = (
-        rows.select(
-            each[i].fill_null(0).cast(int).alias(n) for n, each in quotients.items()
-        ).to_numpy()
-        for i in (0, 1)
-    )
-    questions, (tasks, of_task) = question_codes(rows["question_id"]), _tasks(rows)
-    classes, places = intervals.classes_of([*above.T, *below.T, *of_task.T])
-    counts = {
-        "above": of_task[places, :, None] * above[places, None],
-        "below": of_task[places, :, None] * below[places, None],
-    }
-    observed, resampled = intervals.summed(counts, classes, questions, resamples, seed)
-    # The preference score is a quotient less 1, from -1 to 1.
-    shift = np.array([float(name == "preference") for name in names])
-    values, drawn = (quotient(x["above"], x["below"]) - shift for x in (observed, resampled))
-    reach = [[len(np.unique(questions[t & b])) for b in (below > 0).T] for t in of_task.T > 0]
-    low, high = (np.empty_like(values) for _ in range(2))
-    for lowest in (0.0, -1.0):
-        which = -shift == lowest
-        low[:, which], high[:, which] = intervals.share_bounds(
-            values[:, which], drawn[..., which], level, np.array(reach)[:, which], lowest
-        )
-    scale = np.array([_POINTS if name.startswith("own") else 1 for name in names])
-    n = observed["below"] / scale
-    columns = (n.astype(int), observed["above"] / scale - shift * n, values, low, high)
-    shown = zip(*np.nonzero(n), strict=True)
-    rows_of = ((tasks[t], names[f], *(column[t, f].item() for column in columns)) for t, f in shown)
-    return frame(rows_of, ("task", "figure"), ("n",), ("count", "value", "low", "high"))
-
-
-def _tasks(rows: pl.DataFrame) -> tuple[list[str | None], Indices]:
-    """Returns `None` for all pairs and the tasks, and whether each pair belongs to them: 0 or 1."""
-    whole = np.ones((len(rows), 1), dtype=np.int64)
-    if "task" not in rows.columns or rows["task"].null_count() == len(rows):
-        return [None], whole
-    tasks, codes = codes_of_texts(rows["task"].fill_null(""))
-    return [None, *tasks], np.hstack([whole, codes[:, None] == np.arange(len(tasks))])
+    counts = rows.with_columns(
+        each[side].fill_null(0).cast(float).alias(f"{side} {name}")
+        for side in (0, 1)
+        for name, each in quotients.items()
+    ).select("question_id", pl.col("task").fill_null(""), pl.col("^[01] .*$"))
+    has_tasks = rows["task"].null_count() < len(rows)
+    tasks = counts.partition_by("task", maintain_order=True) if has_tasks else []
+    found = []
+    for part in (counts, *tasks):
+        task = None if part is counts else part["task"][0]
+        by_question = part.drop("task").group_by("question_id", maintain_order=True).sum()
+        sums = by_question.drop("question_id").to_numpy()
+        drawn = intervals.resampled_values(sums, resamples, seed)
+        (_, below), total = np.split(sums, 2, axis=1), np.split(sums.sum(axis=0), 2)
+        shares, resampled = quotient(*total), quotient(*np.split(drawn, 2, axis=1))
+        number = np.count_nonzero(below, axis=0)
+        bounds = intervals.share_bounds(shares, resampled, level, number)
+        for place, name in enumerate(quotients):
+            if n := int(total[1][place]) // _UNITS.get(name, 1):
+                values = [float(each[place]) for each in (shares, *bounds)]
+                if name == "preference":  # a share of two times n, from -1 to 1
+                    values = [2 * value - 1 for value in values]
+                found.append((task, name, n, round(values[0] * n, 6), *values))
+    return frame(found, ("task", "figure"), ("n",), ("count", "value", "low", "high"))

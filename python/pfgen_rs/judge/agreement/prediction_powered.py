@@ -47,11 +47,12 @@ def people_and_judge(
     """Returns win rates by people, by a judge, and by both, if people judged a random part of the pairs.
 
     `decisions`: one row per pair, with `pair`, `question_id`, `model_a`, `model_b` and the letter of the
-    rule, null where the judge has none. `humans`: `pair`, `rater`, `verdict`; the outcome of a pair is the
-    mean over its raters. People's pairs (or questions) must be a random choice. With y people's and f the
-    judge's outcomes, a model's rate is ȳ − λ(f̄ over people's games − f̄ over all games): unbiased for every λ.
-    Variances are those of sums over questions; λ makes them smallest, and is 0 with few questions judged by
-    people. Intervals are Student's, and contain Wilson's (`intervals.widened_bounds`). Linear time.
+    rule, null where the judge has none; pairs of a model with itself do not count. `humans`: `pair`, `rater`,
+    `verdict`; the outcome of a pair is the mean over its raters. People's pairs (or questions) must be a
+    random choice. With y people's and f the judge's outcomes, a model's rate is
+    ȳ − λ(f̄ over people's games − f̄ over all games): unbiased for every λ. Variances are those of sums over
+    questions; λ makes them smallest, and is 0 with few questions judged by people. Intervals are Student's,
+    and contain Wilson's (`intervals.widened_bounds`). Linear time.
 
     Raises `InputError` for frames that lack columns, and if people judged no pair of two models;
     `SettingsError` for invalid settings.
@@ -61,8 +62,7 @@ def people_and_judge(
     needed = ("pair", "question_id", "model_a", "model_b", rule)
     columns.needed_columns(decisions, needed, "decisions")
     columns.needed_columns(humans, ("pair", "rater", "verdict"), "human verdicts")
-    of_two, alone = bradley_terry.two_models(decisions)
-    pairs = _with_outcomes(of_two, humans, rule)
+    pairs = _with_outcomes(bradley_terry.two_models(decisions), humans, rule)
     models, *sides = bradley_terry.model_codes(pairs)
     model, questions = np.concatenate(sides), columns.question_codes(pairs["question_id"])
     games = []  # every pair is a game of a and one of b
@@ -78,20 +78,17 @@ def people_and_judge(
     table = table.sort(
         "together", "judge", "model", descending=[True, True, False], nulls_last=True
     )
-    fewest = intervals.fewest_questions(level)
-    notes = {
-        "of a model with itself: left out": alone,
-        "judged by people and not decided by the judge: they count for people": pairs[
-            "judge"
-        ].null_count(),
-    }
-    told = [f"{counted(number, 'pair')} {what}" for what, number in notes.items() if number]
+    notes, fewest = [], intervals.fewest_questions(level)
+    if number := pairs["judge"].null_count():
+        notes.append(
+            f"{counted(number, 'pair')} judged by people and not decided by the judge: for people alone"
+        )
     if few := table.filter(pl.col("people_questions") < fewest).height:
-        told.append(
+        notes.append(
             f"{few} of {counted(len(table), 'model')} with fewer than {fewest} questions judged by people: "
             "the judge does not count there"
         )
-    return PeopleAndJudge(table, told)
+    return PeopleAndJudge(table, notes)
 
 
 def _with_outcomes(pairs: pl.DataFrame, humans: pl.DataFrame, rule: Rule) -> pl.DataFrame:
@@ -119,24 +116,23 @@ def _rates(y: Floats, f: Floats, questions: Indices, level: float) -> dict[str, 
     )
     # What the judge says of people's games more than of all.
     apart, moved = of_seen.value - judge.value, of_seen.moved - judge.moved
-    ours, theirs = (len(np.unique(questions[each])) for each in (seen, decided))
+    ours, theirs, both = (
+        len(np.unique(questions[each])) for each in (seen, decided, seen & decided)
+    )
     weight = 0.0
-    if ours >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
+    if both >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
         weight = float(np.clip(people.moved @ moved / (moved @ moved), 0.0, 1.0))
     together = people
     if weight:
         together = _Mean(people.value - weight * apart, people.moved - weight * moved)
     found = (people, judge, together)
-    numbers, freedom = (
-        np.array([ours, theirs, ours]),
-        np.array([ours, theirs, ours - (weight > 0)]) - 1,
-    )
+    numbers = np.array([ours, theirs, ours])
+    freedom = numbers - [1, 1, 2 if weight else 1]
     variances = np.array([each.moved @ each.moved for each in found])
     variances *= numbers / np.maximum(freedom, 1)
     values = np.clip([each.value for each in found], 0.0, 1.0)
-    reach = [
-        checks.two_sided_quantile(level, n) for n in freedom.clip(1, checks.MOST_FREEDOM).tolist()
-    ]
+    clipped = freedom.clip(1, checks.MOST_FREEDOM).tolist()
+    reach = [checks.two_sided_quantile(level, each) for each in clipped]
     width = np.where(freedom > 0, reach * np.sqrt(variances), 0.0)
     low, high = intervals.widened_bounds(
         values, (values - width, values + width), variances, level, numbers

@@ -31,6 +31,7 @@ _PATTERNS = {
 _STEPS = 50
 _LONGEST_STEP = 2.0
 _CONVERGED = 1e-9
+_SMALL = 1e-12  # keeps the matrix regular on the way to an infinite solution
 _FAR = 20.0  # log-odds that no data tell from infinite ones
 _DEPENDENT = 1e-9  # part of a covariate that models and other covariates leave unexplained
 
@@ -90,9 +91,9 @@ def rank_controlled(
 
     The log-odds that a wins are s_a − s_b + Σ β_k x_k; a tie is half a win each way. `decisions`: one row per
     pair, with `pair`, `question_id`, `model_a`, `model_b`, and the letter of the rule; with `order`, instead
-    of that, those of both orders, `v1` and `v2`, which are half a game each. `pairs`: those pairs, for their
-    answers. `covariates`: of `COVARIATES`. Models with few questions have no interval, as in `rank`. 100,000
-    pairs of 20 models take a few seconds.
+    of that, those of both orders, `v1` and `v2`, which are half a game each; pairs of a model with itself do
+    not count. `pairs`: those pairs, for their answers. `covariates`: of `COVARIATES`. Models with few
+    questions have no interval, as in `rank`. 100,000 pairs of 20 models take a few seconds.
 
     Covariates without a coefficient are left out with a note: all answers are alike, the models determine
     them, or they determine who wins. Raises `InputError` for frames that lack columns, if no pair is decided,
@@ -107,11 +108,60 @@ def rank_controlled(
         what = "no covariates" if unknown is None else f"unknown covariate {unknown!r:.60}"
         raise SettingsError(f"{what}: expected one or more of {', '.join(COVARIATES)}")
     names = [name for group in COVARIATES if group in covariates for name in _NAMES[group]]
+    models, games = _games_of(decisions, pairs, names, rule)
+    chosen, fit, notes = _fit_unique(games, names)
+    drawn = fit.values + intervals.resampled_values(fit.influence, resamples, seed)
+    size, of_models = len(models), games.questions_of_models()
+    every = np.append(of_models, np.full(len(chosen), games.questions.shape[1]))
+    low, high = bradley_terry.strength_bounds(fit.values, drawn, level, every)
+    if few := np.count_nonzero(np.isnan(low[:size])):
+        notes.append(f"{few} of {counted(size, 'model')} have too few questions for an interval")
+    bounded = bradley_terry.with_bounds
+    strengths = bounded("strength", fit.values[:size], low[:size], high[:size])
+    ranks = bradley_terry.rank_columns(fit.values[:size], drawn[:, :size], level, of_models)
+    coefficients = bounded("coefficient", fit.values[size:], low[size:], high[size:])
+    units = [float(games.units[names.index(name)]) for name in chosen]
+    return Controlled(
+        pl.DataFrame({"model": models, **strengths, **ranks}).fill_nan(None).sort("rank"),
+        pl.DataFrame({"covariate": chosen, **coefficients, "unit": units}).fill_nan(None),
+        len(games.outcome),
+        notes,
+    )
+
+
+class _Games(NamedTuple):
+    """Games: who is a and who is b, and questions, as sparse indicators; a's outcome; weight; covariates.
+
+    `a`, `b`: shape (games, models); `questions`: (games, questions); `x`: (games, covariates), in `units`.
+    """
+
+    a: Any
+    b: Any
+    questions: Any
+    outcome: Floats
+    weight: float
+    x: Floats
+    units: Floats
+
+    def wins(self) -> Floats:
+        """Returns wins of each model against each other."""
+        won = self.a.T @ self.b.multiply(self.outcome[:, None])
+        return np.asarray((won + self.b.T @ self.a.multiply(1 - self.outcome[:, None])).todense())
+
+    def questions_of_models(self) -> Indices:
+        """Returns how many questions the games of each model are about."""
+        met = self.questions.T @ (self.a + self.b)
+        return np.asarray((met > 0).sum(axis=0), dtype=np.int64).ravel()
+
+
+def _games_of(
+    decisions: pl.DataFrame, pairs: Iterable[Pair], names: Sequence[str], rule: Rule
+) -> tuple[tuple[str, ...], _Games]:
+    """Returns the models and their games. Raises `InputError`, also for models that are not connected."""
     letters = ("v1", "v2") if "order" in names else (rule,)
     needed = ("pair", "question_id", "model_a", "model_b", *letters)
     columns.needed_columns(decisions, needed, "decisions")
-    of_two, alone = bradley_terry.two_models(decisions)
-    notes = [f"left out {counted(alone, 'pair')} of a model with itself"] if alone else []
+    of_two = bradley_terry.two_models(decisions)
     rows = of_two.join(pair_styles(pairs), on="pair", how="left", maintain_order="left")
     if untold := rows["length"].null_count():
         raise InputError(f"{counted(untold, 'pair')} with decisions and without texts")
@@ -124,139 +174,89 @@ def rank_controlled(
     if played.is_empty():
         raise InputError("no pair has a decision: nothing to rank")
     models, first, second = bradley_terry.model_codes(played)
-    outcome = np.array([1.0, 0.0, 0.5])[codes[codes != NONE]]
+    questions, x = columns.question_codes(played["question_id"]), played.select(names).to_numpy()
+    units = np.sqrt((x**2).mean(axis=0))
     games = _Games(
-        len(models),
-        first,
-        second,
-        columns.question_codes(played["question_id"]),
-        outcome,
+        _indicators(first, len(models)),
+        _indicators(second, len(models)),
+        _indicators(questions, int(questions.max()) + 1),
+        np.array([1.0, 0.0, 0.5])[codes[codes != NONE]],
         1 / len(letters),
-        played.select(names).to_numpy(),
+        x / np.where(units > 0, units, 1.0),
+        units,
     )
-    games.check_linked(models)
-    units = np.sqrt((games.x**2).mean(axis=0))
-    chosen, fit = _fit_unique(
-        games._replace(x=games.x / np.where(units > 0, units, 1.0)), names, notes
-    )
-    drawn = fit.values + intervals.resampled_values(fit.influence, resamples, seed)
-    size, of_models = len(models), games.questions_of_models()
-    every = np.append(of_models, np.full(len(chosen), int(games.questions.max()) + 1))
-    low, high = bradley_terry.strength_bounds(fit.values, drawn, level, every)
-    if few := np.count_nonzero(np.isnan(low[:size])):
-        notes.append(f"{few} of {counted(size, 'model')} have too few questions for an interval")
-    bounded = bradley_terry.with_bounds
-    strengths = bounded("strength", fit.values[:size], low[:size], high[:size])
-    ranks = bradley_terry.rank_columns(fit.values[:size], drawn[:, :size], level, of_models)
-    coefficients = bounded("coefficient", fit.values[size:], low[size:], high[size:])
-    spread = [float(units[names.index(name)]) for name in chosen]
-    table = pl.DataFrame({"model": models, **strengths, **ranks})
-    return Controlled(
-        table.fill_nan(None).sort("rank"),
-        pl.DataFrame({"covariate": chosen, **coefficients, "unit": spread}).fill_nan(None),
-        len(played),
-        notes,
-    )
+    bradley_terry.check_linked(games.wins(), models)
+    return models, games
+
+
+def _indicators(codes: Indices, size: int) -> Any:
+    """Returns a sparse matrix of ones, a row each: shape (codes, size)."""
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]
+
+    number = len(codes)
+    return csr_array((np.ones(number), (np.arange(number), codes)), shape=(number, size))
 
 
 class _Fit(NamedTuple):
-    """Strengths (mean 0) and coefficients, and what each question moves them by: (questions, parameters).
-
-    `converged`: whether they are finite.
-    """
+    """Strengths (mean 0) and coefficients, and what each question moves them by: (questions, parameters)."""
 
     values: Floats
     influence: Floats
-    converged: bool
 
 
-class _Games(NamedTuple):
-    """Games: a's and b's models, questions, a's outcome (1, ½, 0), weight of each, and covariates."""
-
-    models: int
-    first: Indices
-    second: Indices
-    questions: Indices
-    outcome: Floats
-    weight: float
-    x: Floats
-
-    def check_linked(self, names: Sequence[str]) -> None:
-        wins = np.zeros((self.models, self.models))
-        np.add.at(wins, (self.first, self.second), self.outcome)
-        np.add.at(wins, (self.second, self.first), 1 - self.outcome)
-        bradley_terry.check_linked(wins, names)
-
-    def questions_of_models(self) -> Indices:
-        met = [self.questions * self.models + each for each in (self.first, self.second)]
-        return np.bincount(np.unique(np.concatenate(met)) % self.models, minlength=self.models)
-
-    def sums(self, each: Floats) -> Floats:
-        """Returns Σ each · z, where z has 1 for a, −1 for b, and the covariates."""
-        won, lost = (np.bincount(side, each, self.models) for side in (self.first, self.second))
-        return np.concatenate([won - lost, self.x.T @ each])
-
-    def information(self, weights: Floats) -> Floats:
-        """Returns Σ weight · z zᵀ."""
-        size = self.models
-        pairings = np.bincount(self.first * size + self.second, weights, size * size)
-        met = pairings.reshape(size, size) + pairings.reshape(size, size).T
-        found = np.zeros((size + self.x.shape[1],) * 2)
-        found[:size, :size] = np.diag(met.sum(axis=0)) - met
-        for place, column in enumerate(self.x.T, size):
-            found[:, place] = found[place] = self.sums(weights * column)
-        return found
-
-    def undetermined(self) -> int | None:
-        """Returns the first covariate that models and the covariates before it determine."""
-        information = self.information(np.ones(len(self.x)))
-        for last in range(self.models, len(information)):
-            own, column = information[last, last], information[:last, last]
-            explained = np.linalg.lstsq(information[:last, :last], column, rcond=None)[0]
-            if own - column @ explained <= _DEPENDENT * own:
-                return last - self.models
-        return None
-
-    def fit(self) -> _Fit:
-        """Fit by Newton's method."""
-        values = np.zeros(self.models + self.x.shape[1])
-        for _ in range(_STEPS):
-            odds = values[self.first] - values[self.second] + self.x @ values[self.models :]
-            won = 1 / (1 + np.exp(-odds))
-            error = self.weight * (self.outcome - won)
-            hessian = self.information(self.weight * won * (1 - won))
-            hessian[: self.models, : self.models] += 1.0  # strengths are known up to a constant
-            step = np.linalg.solve(hessian, self.sums(error))
-            largest = float(np.abs(step).max())
-            values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))
-            if largest < _CONVERGED or np.abs(values).max() > _FAR:
-                break
-        scores = np.zeros((int(self.questions.max()) + 1, len(values)))
-        np.add.at(scores, (self.questions, self.first), error)
-        np.add.at(scores, (self.questions, self.second), -error)
-        for place, column in enumerate(self.x.T, self.models):
-            scores[:, place] = np.bincount(self.questions, error * column, len(scores))
-        influence = np.asarray(np.linalg.solve(hessian, scores.T).T, dtype=np.float64)
-        return _Fit(values, influence, largest < _CONVERGED)
-
-
-def _fit_unique(games: _Games, names: Sequence[str], notes: list[str]) -> tuple[list[str], _Fit]:
-    """Fit with those covariates that have a coefficient, and note the others.
+def _fit_unique(games: _Games, names: Sequence[str]) -> tuple[list[str], _Fit, list[str]]:
+    """Fit with those covariates that have a coefficient; returns their names, too, and notes on others.
 
     Raises `InputError` if none has one.
     """
-    kept = list(range(len(names)))
+    from scipy import sparse  # type: ignore[import-untyped]
+
+    kept, notes, size = list(range(len(names))), list[str](), games.a.shape[1]
     while kept:
-        part = games._replace(x=games.x[:, kept])
-        place, why = part.undetermined(), "the models or other covariates say as much"
+        z = sparse.hstack([games.a - games.b, sparse.csr_array(games.x[:, kept])], format="csr")
+        place, why = _undetermined(z, size), "the models or other covariates say as much"
         if place is None:
-            fit = part.fit()
-            if fit.converged:
-                return [names[i] for i in kept], fit
-            place = int(np.abs(fit.values[games.models :]).argmax())
+            found, fit = _newton(games, z)
+            if found:
+                return [names[i] for i in kept], fit, notes
+            place = int(np.abs(fit.values[size:]).argmax())
             why = "the answer with more (nearly) always wins, or always loses"
         dropped = kept.pop(place)
-        if not games.x[:, dropped].any():
+        if not games.units[dropped]:
             why = "no two answers differ in it"
         notes.append(f"{names[dropped]}: left out, since {why}")
     raise InputError(f"no covariate has a coefficient: {'; '.join(notes)}")
+
+
+def _undetermined(z: Any, size: int) -> int | None:
+    """Returns the first covariate that models and the covariates before it determine."""
+    information = (z.T @ z).toarray()
+    for last in range(size, len(information)):
+        own, column = information[last, last], information[:last, last]
+        explained = np.linalg.lstsq(information[:last, :last], column, rcond=None)[0]
+        if own - column @ explained <= _DEPENDENT * own:
+            return last - size
+    return None
+
+
+def _newton(games: _Games, z: Any) -> tuple[bool, _Fit]:
+    """Fit by Newton's method; also returns whether there is a finite solution.
+
+    `z`: 1 for a, −1 for b, and the covariates of each game.
+    """
+    values, constant = np.zeros(z.shape[1]), np.zeros((z.shape[1],) * 2)
+    constant[: games.a.shape[1], : games.a.shape[1]] = 1.0  # strengths are known up to a constant
+    constant += _SMALL * np.eye(len(values))
+    for _ in range(_STEPS):
+        won = (1 + np.tanh(z @ values / 2)) / 2  # the logistic function, without overflow
+        error = games.weight * (games.outcome - won)
+        weighted = z.multiply((games.weight * won * (1 - won))[:, None])
+        hessian = (z.T @ weighted).toarray() + constant
+        step = np.linalg.solve(hessian, z.T @ error)
+        largest = float(np.abs(step).max())
+        values = values + step * min(1.0, _LONGEST_STEP / max(largest, _LONGEST_STEP))
+        if largest < _CONVERGED or np.abs(values).max() > _FAR:
+            break
+    scores = (games.questions.T @ z.multiply(error[:, None])).toarray()
+    influence = np.asarray(np.linalg.solve(hessian, scores.T).T, dtype=np.float64)
+    return largest < _CONVERGED, _Fit(values, influence)

@@ -100,13 +100,19 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
     """
     from pfgen_rs.judge.imported import files_of, records
 
-    files = files_of(paths)
-    first = [record for path in files for _, record in islice(records([path]), 1)]
+    files, first, failed = files_of(paths), [], None
+    for path in files:
+        try:
+            first += [record for _, record in islice(records([path]), 1)]
+        except InputError as error:  # perhaps of a file that the format leaves out
+            failed = failed or error
     fitting = [
         name for name, each in _registry.usable().items() if any(map(each.recognises, first))
     ]
     if len(fitting) == 1:
         return fitting[0]
+    if failed and not fitting:
+        raise failed
     problem = "several formats fit" if fitting else "unknown format"
     names = ", ".join(fitting or format_names())
     raise InputError(f"{problem}: name one of {names}", path=files[0])

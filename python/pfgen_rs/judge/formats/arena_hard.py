@@ -6,8 +6,9 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import optional_text_field, text_field
+from pfgen_rs.io.records import choice
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, Texts, choice, question_id
+from pfgen_rs.judge.imported import Imported, Texts, question_id
 from pfgen_rs.judge.verdicts import Letter
 
 LEVELS: Mapping[str, Letter] = {"A>>B": "A", "A>B": "A", "A=B": "C", "B>A": "B", "B>>A": "B"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import json_lines, lines
+from pfgen_rs.io.records import choice
 from pfgen_rs.judge import Pair, imported, verdicts
 from pfgen_rs.judge.formats import judge_format
 
@@ -55,7 +56,7 @@ def read_fastchat(paths: Sequence[Path]) -> imported.Imported:
                 )
             question = json_lines.id_field(record, "question_id")
             models = (lines.text_field(record, "model_1"), lines.text_field(record, "model_2"))
-            turn = imported.choice({"turn": 1, **record}, "turn", {1: 1, 2: 2})
+            turn = choice({"turn": 1, **record}, "turn", {1: 1, 2: 2})
             pair = texts.pair(question, models, turn)
             if has_texts := {"question", "answer_1", "answer_2"} <= record.keys():
                 asked, one, other = (
@@ -81,7 +82,7 @@ def _add_games(found: imported.Imported, pair: Pair, record: Mapping[str, Any]) 
         winner, text = record.get(f"g{order}_winner"), record.get(f"g{order}_judgment")
         if winner == _FAILED and text is None:
             continue
-        shown = imported.choice(record, f"g{order}_winner", _SHOWN[order])
+        shown = choice(record, f"g{order}_winner", _SHOWN[order])
         found.add_judgment(
             pair,
             order,

@@ -89,9 +89,10 @@
     return details;
   };
 
-  const sampleText = (sample, number, isAlone) => element("div", { class: "sample" },
-    ...(isAlone ? [] : [element("p", { class: "facts" }, tr("sample_number", { n: number + 1 }), " ", pfgen.letterMark(sample.letter))]),
-    ...(sample.problem ? [invalidity(sample.problem)] : []), block(sample.output));
+  const sampleText = ({ output, problem, letter }, number, isAlone) => element("div", { class: "sample" },
+    element("div", { class: "facts" }, ...(isAlone ? [] : [tr("sample_number", { n: number + 1 })]),
+      ...(problem ? [invalidity(problem)] : isAlone ? [] : [pfgen.letterMark(letter)])),
+    block(output));
 
   const judgeInOrder = (own, row, samples, order) => {
     const letter = order ? own.v2[row] : own.v1[row];
@@ -184,7 +185,7 @@
         swap.setAttribute("aria-pressed", String(beside.firstElementChild.classList.contains("b")));
       },
     }, tr("swap_answers"));
-    return element("article", { class: "card pair", "data-row": row, tabindex: "-1" },
+    return element("article", { class: "card pair", "data-row": row, tabindex: "-1", "aria-label": pfgen.plain(id) },
       element("h3", {}, element("a", { href: `#pair=${encodeURIComponent(id.toWellFormed?.() ?? id)}`, title: t("link_to_pair"), "data-t-title": "link_to_pair" }, pfgen.shown(id)),
         task < 0 ? "" : chip(pfgen.shown(index.tasks[task])), ...badges(index, own, rule, row), swap),
       block(texts.question, "text prompted"),

@@ -67,7 +67,7 @@
    * Pairs that the judge does not have are left out; those that it did not decide count as wrong.
    */
   pfgen.verdictFigures = (judge, rule, said, groups) => {
-    const rows = [...said.keys()].filter((row) => letters.includes(said[row]) && judge[rule][row] !== " ");
+    const rows = Array.from(said, (_, row) => row).filter((row) => letters.includes(said[row]) && judge[rule][row] !== " ");
     const right = (by) => (row) => Number(judge[by][row] === said[row]);
     const known = rows.filter((row) => letters.includes(judge.probability[row]) && judge.winner[row] !== null);
     return {

@@ -5,7 +5,6 @@
   const swapped = { A: "B", B: "A", C: "C" };
   const skipped = "-";
   const digits = 12; // of a digest
-  const rules = ["own", "majority"];
   const look = document.getElementById("look"); // what shows models and verdicts
   const form = document.getElementById("blind");
   const own = document.getElementById("own");
@@ -13,6 +12,7 @@
   let said = {}; // by digest: letter of the pair, or that it was skipped, in the order in which they were said
   let queue = []; // rows to judge
   let isKept = true; // whether the browser keeps what is said
+  const inMemory = new Map(); // by rater, for browsers that do not
   let file = null; // handle of a file that is written after each verdict
   let isLost = false; // whether that failed
   let note = null;
@@ -34,6 +34,7 @@
   };
 
   const keep = () => {
+    inMemory.set(rater, said);
     try {
       localStorage.setItem(key(), JSON.stringify(said));
       localStorage.setItem("pfgen.rater", rater);
@@ -45,17 +46,19 @@
 
   /** What a rater has said, here or in the verdicts that the page came with. */
   const restore = (name) => {
+    if (name !== rater) [file, isLost] = [null, false]; // it is that of another rater
     rater = name;
-    said = {};
     const { index, given } = verdicts();
-    const place = given.raters.indexOf(name);
-    if (place >= 0) index.ids.forEach((_, row) => isLetter(given.letters[place][row]) && (said[digest(row)] = given.letters[place][row]));
+    const letters = given.letters[given.raters.indexOf(name)] ?? "";
+    const before = [...letters].map((letter, row) => [digest(row), letter]).filter(([, letter]) => isLetter(letter));
+    let found = {};
     try {
-      const kept = Object.entries(JSON.parse(stored(key()) ?? "{}"));
-      for (const [digest, letter] of kept) if (isLetter(letter) || letter === skipped) said[digest] = letter;
+      found = JSON.parse(stored(key()) ?? "{}");
     } catch {
       // not what this page wrote
     }
+    const known = Object.entries(found ?? {}).filter(([, letter]) => isLetter(letter) || letter === skipped);
+    said = Object.fromEntries([...before, ...known, ...Object.entries(isKept ? {} : inMemory.get(name) ?? {})]);
   };
 
   const rowsSaid = () => [...verdicts().index.ids.keys()].filter((row) => isLetter(letterOf(row)));
@@ -163,12 +166,12 @@
       element("td", { class: "number" }, figures.pairs.toLocaleString("en")), shareCell(figures), cell(figures.kappa), cell(figures.error));
   };
 
-  /** Judges against this rater and the majority of all; judges have numbers while models are hidden. */
-  const figures = (isBlind) => {
+  /** Judges against this rater, if there are verdicts, and the majority of all; judges have numbers while models are hidden. */
+  const figures = (hasSaid, isBlind) => {
     const { index } = verdicts();
+    const isShown = { own: hasSaid, majority: index.raters.length > (hasSaid ? 1 : 0) };
     const letters = { own: Array.from(index.ids, (_, row) => letterOf(row) ?? skipped), majority: index.majority };
-    const several = index.raters.length > 1;
-    const rows = index.judges.flatMap((judge, i) => rules.filter((against) => against === "own" || several).map((against) =>
+    const rows = index.judges.flatMap((judge, i) => ["own", "majority"].filter((against) => isShown[against]).map((against) =>
       rowOf(judge, [isBlind ? tr("judge_number", { n: i + 1 }) : pfgen.shown(judge.name)], against, letters[against])));
     const heads = ["judge", "against", "pairs", "concordance_short", "kappa", "calibration"];
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("your_figures"), "data-t-aria-label": "your_figures" },
@@ -229,8 +232,8 @@
     location.hash = "";
   };
 
-  const button = (name, onclick, hint, attributes = {}) => element("button", { type: "button", onclick, ...attributes },
-    tr(name), ...(hint ? [" ", element("kbd", {}, hint)] : []));
+  const button = (name, onclick, key, attributes = {}) => element("button", { type: "button", onclick, "aria-keyshortcuts": key, ...attributes },
+    tr(name), ...(key ? [" ", element("kbd", { "aria-hidden": "true" }, key)] : []));
 
   const answer = (text, letter) => element("section", { class: `side ${letter.toLowerCase()}` },
     element("h3", {}, tr("answer_of", { letter })), block(text));
@@ -246,7 +249,7 @@
         button("skip_pair", () => say(skipped), "s"))];
   };
 
-  const finished = (left) => [element("p", {}, tr("all_judged")),
+  const finished = (left) => [element("p", {}, tr(queue.length ? "all_judged" : "no_pairs")),
     ...(left ? [element("p", {}, button("judge_skipped", again), " ", tr("pairs_found", { n: left }))] : [])];
 
   const tools = () => {
@@ -267,15 +270,15 @@
     const done = queue.filter((each) => letterOf(each) !== undefined).length;
     const left = queue.filter((each) => letterOf(each) === skipped).length;
     const details = element("details", { open: form.querySelector("details.figures")?.open ?? false, class: "figures" },
-      element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true)] : []));
-    let content;
+      element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true, true)] : []));
+    let [content, shown] = [finished(left), null];
     try {
-      content = row === undefined ? finished(left) : question(row, await verdicts().textsOf(row));
+      if (row !== undefined) [content, shown] = [question(row, await verdicts().textsOf(row)), row];
     } catch {
       content = [element("p", { class: "problem", role: "alert" }, tr("not_loaded"))];
     }
     if (mine !== wanted) return;
-    asked = row ?? null;
+    asked = shown;
     kept.replaceChildren(...keptNotes());
     const heading = element("h2", { tabindex: "-1" }, row === undefined ? tr("nothing_left") : tr("pair_of", { n: done + 1, all: queue.length }));
     note = element("p", { class: "quiet" });
@@ -309,13 +312,13 @@
       class: "tools",
       onsubmit: (event) => {
         event.preventDefault();
-        if (name.value.trim()) start(name.value.trim());
+        const typed = name.value.trim();
+        if (typed) start(typed.toWellFormed?.() ?? typed); // as `read_humans` needs it
       },
     }, element("label", { class: "field" }, element("span", {}, tr("your_name")), name), element("button", { type: "submit" }, tr("begin")),
     button("stop_judging", stop));
-    const heading = element("h2", { tabindex: "-1" }, tr("judge_blind"));
-    form.replaceChildren(heading, element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
-    heading.focus();
+    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
+    name.focus();
   };
 
   // Where one is
@@ -325,24 +328,24 @@
     own.replaceChildren(element("p", {}, tr("about_own")),
       element("p", { class: "facts" }, element("a", { href: "#blind", class: "button" }, tr("judge_blind")),
         ...(hasSaid ? [tr("you_judged", { rater, n: rowsSaid().length }), button("download", download)] : [])),
-      ...(hasSaid ? [element("p", { class: "quiet" }, tr("about_figures")), figures(false)] : []));
+      ...(verdicts().index.raters.length ? [element("p", { class: "quiet" }, tr("about_figures")), figures(hasSaid, false)] : []));
   };
 
-  const place = () => {
-    const isBlind = location.hash === "#blind";
-    if (isBlind) {
+  const place = async () => {
+    asked = null;
+    if (location.hash === "#blind") {
       look.remove();
       verdicts().setRater("", null);
+      await verdicts().follow(); // for the filters
       ask();
-      return null;
+      return;
     }
     if (!look.isConnected) form.after(look);
     pfgen.translate(look); // it may have been away when the language changed
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
-    asked = null;
     showOwn();
-    return verdicts().follow();
+    await verdicts().follow();
   };
 
   verdicts().onChoice = showOwn;
@@ -352,6 +355,9 @@
     addEventListener("hashchange", place);
     addEventListener("storage", (event) => {
       if (event.key === key() && rater) restore(rater); // another window with the same rater
+    });
+    addEventListener("beforeunload", (event) => {
+      if (!isKept && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
     });
   };
 })();

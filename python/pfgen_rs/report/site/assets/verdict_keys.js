@@ -29,7 +29,7 @@
     dialog.showModal();
   };
 
-  pfgen.keysButton = () => element("button", { type: "button", "aria-haspopup": "dialog", onclick: help }, tr("keys"), " ", element("kbd", {}, "?"));
+  pfgen.keysButton = () => element("button", { type: "button", "aria-haspopup": "dialog", "aria-keyshortcuts": "?", onclick: help }, tr("keys"), " ", element("kbd", { "aria-hidden": "true" }, "?"));
 
   const isTyping = ({ target }) => target.closest?.("input:not([type=checkbox]), select, textarea, dialog") !== null;
   const isScrolling = ({ key, target }) => key.startsWith("Arrow") && target.closest?.(".scroll") !== null;

@@ -29,6 +29,7 @@
   const kinds = {
     unequal: pfgen.isUnequal,
     flipped: pfgen.isFlipped,
+    unstable: (own, row) => own.unstable[row],
     judges_differ: (own, row) => differ(judgeLetters(row)),
     against: (own, row) => isLetter(index.majority[row]) && wasSeen(own, row) && decision(own, row) !== index.majority[row],
     people_differ: (own, row) => differ(raterLetters(row)),
@@ -47,7 +48,10 @@
   };
 
   /** How far the probabilities of both orders are apart, in units; 0 if unknown. */
-  const apart = (own, row) => ["a", "b", "c"].reduce((total, x) => total + Math.abs(own[`p1_${x}`][row] - (own[`p2_${x}`][row] ?? own[`p1_${x}`][row])), 0);
+  const apart = (own, row) => {
+    const [p1, p2] = ["p1", "p2"].map((order) => ["a", "b", "c"].map((x) => own[`${order}_${x}`][row]));
+    return p1.includes(null) || p2.includes(null) ? 0 : p1.reduce((total, p, i) => total + Math.abs(p - p2[i]), 0);
+  };
 
   const orders = {
     closest: (own) => (i, j) => (own.margin[i] === null) - (own.margin[j] === null) || own.margin[i] - own.margin[j],
@@ -152,7 +156,9 @@
     return result;
   };
 
-  const chosenKinds = () => [...form.querySelectorAll("[name=show]:checked")].map((box) => box.value);
+  const boxes = () => [...form.querySelectorAll("[name=show]")];
+  const isOffered = (box) => index[box.dataset.of].length >= Number(box.dataset.least); // there are raters or judges to differ
+  const chosenKinds = () => boxes().filter((box) => box.checked && isOffered(box)).map((box) => box.value);
 
   /** Rows that match all filters. */
   const matching = () => {
@@ -172,11 +178,11 @@
   /** Beside each kind stands how many of the matching pairs are one. */
   const count = (all) => {
     const own = judge();
-    for (const box of form.querySelectorAll("[name=show]")) {
+    for (const box of boxes()) {
       const n = all.filter((row) => kinds[box.value](own, row)).length;
       const label = box.closest("label");
       label.querySelector(".count").textContent = n.toLocaleString("en");
-      label.hidden = index[box.dataset.of]?.length < Number(box.dataset.least);
+      label.hidden = !isOffered(box);
     }
   };
 
@@ -229,7 +235,7 @@
       if (field.selectedIndex < 0) field.value = defaultOf(field); // of another page
     }
     const shown = pfgen.address.get("show").split(" ");
-    for (const box of form.querySelectorAll("[name=show]")) box.checked = shown.includes(box.value);
+    for (const box of boxes()) box.checked = shown.includes(box.value);
     const { everywhere } = form.elements;
     everywhere.checked = (pfgen.address.get("everywhere") || String(everywhere.defaultChecked)) === "true";
   };
@@ -272,7 +278,7 @@
       .sort(([, x], [, y]) => x.localeCompare(y, "ja", { numeric: true }));
   };
 
-  const begin = async (value) => {
+  const begin = (value) => {
     index = value;
     given = { raters: index.raters, letters: index.letters, majority: index.majority };
     form.elements.task.append(...index.tasks.map((name, i) => option(i, name)));
@@ -288,7 +294,6 @@
     form.elements.text.addEventListener("input", pfgen.later(changed));
     form.addEventListener("reset", () => setTimeout(changed)); // it empties its fields after this event
     pfgen.verdicts = { ...pfgen.verdicts, index, given, judge, rule, textsOf, matching };
-    await follow();
     pfgen.verdicts.onReady();
   };
 
