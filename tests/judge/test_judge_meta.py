@@ -568,6 +568,8 @@ def test_several_judges_stand_side_by_side_with_tokens_and_costs(tmp_path: Path)
     # 1,000 judgments: 100,000 tokens at 2.5 a million and 10,000 at 10.
     assert good["cost"] == pytest.approx(0.25 + 0.1)
     assert (good["completion_tokens"], bad["cost"]) == (10, None)
+    unused = meta_of_files([tmp_path / "good", TRAPS, tmp_path / "good"])
+    assert unused.notes == ("files without judgments: left out",)
     table = pfgen(*call).stdout
     for words in ("cost of 1,000 judgments USD", "0.35", "both orders correct", "confidence"):
         assert words in table

@@ -74,6 +74,14 @@ def begin(page: Page, address: str, rater: str = RATER) -> Page:
     return page
 
 
+def again(page: Page, rater: str) -> None:
+    """Leave the form, and begin as somebody, without leaving the page."""
+    page.get_by_role("button", name="Back to the list").click()
+    page.get_by_role("link", name="Judge pairs blind").click()
+    page.locator("[name=rater]").fill(rater)
+    page.locator("[name=rater]").press("Enter")
+
+
 def answers(page: Page) -> list[str]:
     found: list[str] = page.locator("#blind .side .text").all_inner_texts()
     return found
@@ -167,12 +175,25 @@ def test_undo_skip_and_reload(page: Page, made: Path, tmp_path: Path) -> None:
     expect(page.locator("#blind h2")).to_have_text(f"Pair 1 of {COUNT}")
 
 
-def test_a_held_key_and_a_quick_one_judge_no_pair_unseen(page: Page, made: Path) -> None:
+def test_a_held_key_and_a_quick_one_judge_no_pair_unseen(
+    page: Page, made: Path, tmp_path: Path
+) -> None:
     begin(page, (made / "page.html").as_uri())
-    held = "new KeyboardEvent('keydown', {key: '1', bubbles: true, repeat: %s})"
-    events = ",".join(held % repeat for repeat in ("true", "false", "false", "true"))
-    page.evaluate(f"[{events}].forEach((event) => document.body.dispatchEvent(event))")
+
+    def dispatch(keys: str, *, repeat: bool) -> None:
+        """Press keys before the page can show anything."""
+        page.evaluate(
+            "([keys, repeat]) => [...keys].forEach((key) => document.body.dispatchEvent("
+            "new KeyboardEvent('keydown', {key, repeat, bubbles: true})))",
+            [keys, repeat],
+        )
+
+    dispatch("111", repeat=True)
+    page.wait_for_timeout(200)
+    expect(page.locator("#blind h2")).to_have_text(f"Pair 1 of {COUNT}")
+    dispatch("321", repeat=False)
     expect(page.locator("#blind h2")).to_have_text(f"Pair 2 of {COUNT}")
+    assert [line["verdict"] for line in downloaded(page, tmp_path)] == ["C"]
 
 
 def test_filters_choose_the_pairs_to_judge(page: Page, made: Path) -> None:
@@ -239,6 +260,9 @@ def test_where_nothing_is_kept_it_says_so(page: Page, made: Path, tmp_path: Path
     begin(page, (made / "page.html").as_uri())
     press(page, "1")
     expect(page.locator("#blind")).to_contain_text("This browser cannot keep your verdicts")
+    for rater, judged in (("another", 0), (RATER, 1)):
+        again(page, rater)
+        expect(page.locator("#blind h2")).to_have_text(f"Pair {judged + 1} of {COUNT}")
     assert len(downloaded(page, tmp_path)) == 1
 
 
@@ -254,6 +278,13 @@ def test_a_file_is_written_after_each_verdict(page: Page, made: Path) -> None:
     page.evaluate("window.full = true")
     press(page, "3")
     expect(page.locator("#blind")).to_contain_text("The file could not be written")
+    page.evaluate("window.full = false")
+    page.get_by_role("button", name="Save to a file…").click()
+    assert settled(page, counts, [1, 2, 3]) == [1, 2, 3]
+    again(page, "another")
+    press(page, "3")
+    expect(page.locator("#blind")).not_to_contain_text("Each verdict is saved")
+    assert counts() == [1, 2, 3], "a file of another rater is left alone"
 
 
 def test_verdicts_on_other_texts_are_not_taken_over(page: Page, made: Path, tmp_path: Path) -> None:
@@ -420,6 +451,9 @@ def test_one_judge_and_no_raters(page: Page, made: Path, tmp_path: Path) -> None
     expect(page.locator("#list .pair").first).to_be_visible()
     shown = [box.get_attribute("value") for box in page.locator("[name=show]:visible").all()]
     assert shown == ["unequal", "flipped", "no_decision", "invalid"]
+    page.goto("about:blank")
+    page.goto((tmp_path / "page.html").as_uri() + "?show=against+judges_differ+unstable")
+    expect(page.locator("#found")).to_have_text(f"{COUNT} pairs")
     begin(page, (tmp_path / "page.html").as_uri())
     press(page, "1")
     page.get_by_role("button", name="Back to the list").click()

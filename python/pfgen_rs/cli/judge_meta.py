@@ -88,7 +88,8 @@ def _show(found: MetaEvaluation) -> None:
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
     terminal.show(*_tables_of_figures(found))
-    if tasks := found.figures["task"].drop_nulls().unique(maintain_order=True).to_list():
+    tasks = found.figures["task"].drop_nulls().unique(maintain_order=True).to_list()
+    if len(tasks) > 1:
         terminal.show(*_by_category(found, tasks))
     judge_options.warn_all(found.notes)
 

@@ -419,7 +419,9 @@ def import_verdicts(
     if people:
         process.emit(f"wrote {counted(len(found.humans), 'verdict')} of people to {people[0]}\n")
     if not found.judgments:
-        process.remark(f"next: pfgen-rs judge compare {out}, then pfgen-rs judge meta")
+        process.remark(
+            f"next: pfgen-rs judge compare {out} --out FOLDER …, pfgen-rs judge meta FOLDER"
+        )
 
 
 def _format_names() -> list[str]:

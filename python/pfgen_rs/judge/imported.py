@@ -143,15 +143,20 @@ class Texts:
 def _answers_of(record: Mapping[str, Any]) -> list[str]:
     """Returns the texts of the assistant's turns."""
     if "messages" in record:
-        messages = record["messages"]
-        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
-            raise InputError("'messages' must be a list of objects")
-        said = [m.get("content") for m in messages if m.get("role") == "assistant"]
-        return _texts_of(said, "'content' must contain texts only")
+        return said_by("assistant", record, "messages")
     choices = record["choices"]
     first = choices[0] if isinstance(choices, list) and choices else None
     turns = first.get("turns") if isinstance(first, dict) else None
     return _texts_of(turns, "'choices' must be a list of an object with 'turns'")
+
+
+def said_by(role: str, record: Mapping[str, Any], key: str) -> list[str]:
+    """Returns the texts of a role in a list of messages. Raises `InputError`."""
+    messages = record.get(key)
+    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+        raise InputError(f"{key!r} must be a list of objects")
+    said = [m.get("content") for m in messages if m.get("role") == role]
+    return _texts_of(said, "'content' must contain texts only")
 
 
 def _texts_of(values: Any, problem: str) -> list[str]:

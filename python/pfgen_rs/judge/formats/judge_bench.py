@@ -42,17 +42,12 @@ def read_judge_bench(paths: Sequence[Path]) -> Imported:
     found = Imported("judgebench")
     for place, record in records(paths):
         with place:
-            keys = ("source", "response_model", "response_A", "response_B")
-            source, model, one, other = (lines.text_field(record, key) for key in keys)
-            pair = Pair(
-                id=json_lines.id_field(record, "pair_id"),
-                question=lines.text_field(record, "question"),
-                models=(f"{model} (A)", f"{model} (B)"),
-                answers=(one, other),
-                question_id=f"{source}/{json_lines.id_field(record, 'original_id')}",
-                task=source,
-                gold=(choice(record, "label", LEVELS),),
-            )
+            keys = ("source", "response_model", "question", "response_A", "response_B")
+            source, model, question, *answers = (lines.text_field(record, key) for key in keys)
+            name, shared = (json_lines.id_field(record, key) for key in ("pair_id", "original_id"))
+            models, gold = (f"{model} (A)", f"{model} (B)"), (choice(record, "label", LEVELS),)
+            about = {"question_id": f"{source}/{shared}", "task": source}
+            pair = Pair(name, question, models, (answers[0], answers[1]), gold=gold, **about)
             found.add_pair(pair)
             if not {"judge_name", "judgments"}.isdisjoint(record):
                 _add_judgments(found, pair, record)

@@ -15,6 +15,7 @@ from pfgen_rs.judge.verdicts import SWAPPED, Letter
 _ORDERS = ("swap = False", "swap = True")
 _WINNERS: Mapping[str | None, Letter | None] = {"1": "A", "2": "B", "tie": "C", None: None}
 _GAME = {"completion": ["Output (a)", "stop"], "winner": "1"}
+_LABELS: Mapping[int, Letter] = {1: "A", 2: "B"}
 _EVALUATORS = "evaluators"
 
 
@@ -41,15 +42,11 @@ def read_llmbar(paths: Sequence[Path]) -> Imported:
     found = Imported("llmbar")
     for place, record in records([path for path in paths if path.name != "statistics.json"]):
         with place:
-            category, judge = _names(place.path)
-            pair = Pair(
-                id=f"{category}/{place.number}",
-                question=text_field(record, "input"),
-                models=("output_1", "output_2"),
-                answers=(text_field(record, "output_1"), text_field(record, "output_2")),
-                task=category,
-                gold=(choice(record, "label", {1: "A", 2: "B"}),),
-            )
+            (category, judge), models = _names(place.path), ("output_1", "output_2")
+            question, one, two = (text_field(record, key) for key in ("input", *models))
+            gold = (choice(record, "label", _LABELS),)
+            pair_id = f"{category}/{place.number}"
+            pair = Pair(pair_id, question, models, (one, two), task=category, gold=gold)
             found.add_pair(pair)
             if judge is not None or "results" in record:
                 _add_results(found, pair, judge or place.path.stem, record.get("results"))

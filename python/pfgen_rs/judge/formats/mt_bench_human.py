@@ -11,7 +11,7 @@ from pfgen_rs.io import json_lines, lines
 from pfgen_rs.io.records import choice
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, records
+from pfgen_rs.judge.imported import Imported, records, said_by
 from pfgen_rs.judge.pairs import leading_letters
 from pfgen_rs.judge.verdicts import SWAPPED, Letter
 
@@ -76,20 +76,12 @@ def _pair(record: Mapping[str, Any], sides: dict[str, tuple[str, str]]) -> tuple
     )
     own = (lines.text_field(record, "model_a"), lines.text_field(record, "model_b"))
     models = sides.setdefault(":".join((question, *sorted(own))), own)
-    said = [_texts(record, f"conversation_{x}", turn) for x in "ab"]
-    answers = (said[0][1], said[1][1]) if own == models else (said[1][1], said[0][1])
+    texts = []
+    for key in ("conversation_a", "conversation_b"):
+        asked, said = (said_by(role, record, key)[:turn] for role in ("user", "assistant"))
+        if not len(asked) == len(said) == turn:
+            raise InputError(f"{key!r} must have {turn} texts of the user and of the assistant")
+        texts.append("\n\n".join(said))
+    answers = (texts[0], texts[1]) if own == models else (texts[1], texts[0])
     pair_id = ":".join((question, *models)) + (f":turn-{turn}" if turn > 1 else "")
-    return Pair(pair_id, said[0][0], models, answers, question_id=question), own != models
-
-
-def _texts(record: Mapping[str, Any], key: str, turn: int) -> list[str]:
-    """Returns what was asked and answered up to a turn, separated by empty lines."""
-    said, texts = record.get(key), []
-    if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
-        raise InputError(f"{key!r} must be a list of objects")
-    for role in ("user", "assistant"):
-        own = [each.get("content") for each in said if each.get("role") == role][:turn]
-        if len(own) < turn or not all(isinstance(text, str) for text in own):
-            raise InputError(f"{key!r} must have {turn} texts of the role {role!r}")
-        texts.append("\n\n".join(own))
-    return texts
+    return Pair(pair_id, "\n\n".join(asked), models, answers, question), own != models

@@ -47,36 +47,26 @@ def read_position_bias(paths: Sequence[Path]) -> Imported:
         with place:
             name, *own = str(record.get("cmp_index")).rsplit(";", 2)
             if not name or len(own) < 2 or own != [record.get("A"), record.get("B")]:
-                raise InputError(
-                    "'cmp_index' must be ID;A;B with the models of the columns A and B"
-                )
+                raise InputError("'cmp_index' must be ID;A;B, with the models in A and B")
             models = sides.setdefault((name, *sorted(own)), (own[0], own[1]))
             if models[0] == models[1]:
                 itself += 1
                 continue
-            answers = (_text(record, "answer1"), _text(record, "answer2"))
+            answers, order = (_text(record, "answer1"), _text(record, "answer2")), 1
+            if models[0] != own[0]:
+                answers, order = answers[::-1], 2
+            task, criteria = (record.get(key) or None for key in ("task", "evaluating_guidance"))
+            reference = _text({"reference_answer": "", **record}, "reference_answer") or None
+            about = (name, task, reference, criteria)
             pair = Pair(
-                id=":".join((name, *models)),
-                question=_text(record, "question"),
-                models=models,
-                answers=answers if models[0] == own[0] else answers[::-1],
-                question_id=name,
-                task=record.get("task") or None,
-                reference=_text({"reference_answer": "", **record}, "reference_answer") or None,
-                criteria=record.get("evaluating_guidance") or None,
+                ":".join((name, *models)), _text(record, "question"), models, answers, *about
             )
             found.add_pair(pair)
             number = _REPETITION.search("/".join(place.path.parts[-2:]))
+            sample = int(number[1]) - 1 if number else 0
             for judge, said in _judged(record):
-                choice = _CHOICE.search(said)
-                found.add_judgment(
-                    pair,
-                    1 if models[0] == own[0] else 2,
-                    judge,
-                    choice[1] if choice else read_verdict_text(said, "brackets").shown,  # type: ignore[arg-type]
-                    sample=int(number[1]) - 1 if number else 0,
-                    output=said,
-                )
+                choices = _CHOICE.findall(said) or [read_verdict_text(said, "brackets").shown]
+                found.add_judgment(pair, order, judge, choices[0], sample=sample, output=said)
     if itself:
         found.notes.append(f"{itself:,} rows left out, in which a model meets itself")
     return found

@@ -11,6 +11,7 @@ from pfgen_rs.io import json_lines, lines
 from pfgen_rs.judge import Pair
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Imported, records
+from pfgen_rs.judge.verdicts import LETTERS
 
 _TIES = "Ties"
 
@@ -39,45 +40,31 @@ def read_reward_bench(paths: Sequence[Path]) -> Imported:
     for place, record in records(paths):
         with place:
             name, subset = json_lines.id_field(record, "id"), lines.text_field(record, "subset")
-            right, wrong = _answers(record)
+            question, (right, wrong) = lines.text_field(record, "prompt"), _answers(record)
             games = [(":", *sides) for sides in product(right, wrong)]
             games += [("=", *sides) for sides in pairwise(right)] if subset == _TIES else []
-            for joint, (one, *first), (two, *second) in games:
-                if (pair_id := f"{name}:{one}{joint}{two}") in found.pairs:
-                    raise InputError(f"second record of {name!r:.80}")
-                turned = numbers[subset] % 2
+            for joint, (one, model, answer), (two, other, text) in games:
+                pair_id, side = f"{name}:{one}{joint}{two}", numbers[subset] % 2
                 numbers[subset] += 1
-                models, answers = zip(
-                    *((second, first) if turned else (first, second)), strict=True
-                )
-                found.add_pair(
-                    Pair(
-                        pair_id,
-                        lines.text_field(record, "prompt"),
-                        models,
-                        answers,
-                        question_id=name,
-                        task=subset,
-                        gold=("C" if joint == "=" else "AB"[turned],),  # type: ignore[arg-type]
-                    )
-                )
+                if pair_id in found.pairs:
+                    raise InputError(f"second record of {name!r:.80}")
+                models, answers = (model, other), (answer, text)
+                if side:
+                    models, answers = models[::-1], answers[::-1]
+                gold = (LETTERS[2 if joint == "=" else side],)
+                pair = Pair(pair_id, question, models, answers, name, subset, gold=gold)
+                found.add_pair(pair)
     return found
 
 
 def _answers(record: dict[str, Any]) -> list[list[tuple[int, str, str]]]:
     """Returns correct and wrong answers: number, model and text of each."""
-    keys, named = ("chosen", "rejected"), record.get("models")
-    count = [len(texts) for key in keys if isinstance(texts := record.get(key), list) and texts]
-    if len(count) < len(keys):
-        raise InputError("'chosen' and 'rejected' must be lists of texts")
-    texts = [json_lines.texts_field(record, key, n) for key, n in zip(keys, count, strict=True)]
-    models = [
-        f"{key} {n}" for key, own in zip(keys, texts, strict=True) for n in range(1, len(own) + 1)
-    ]
-    if isinstance(named, list) and len(named) == sum(count) and {*map(type, named)} == {str}:
-        models = named
-    parts = (models[: count[0]], models[count[0] :])
-    return [
-        [(n, *each) for n, each in enumerate(zip(*part, strict=True), 1)]
-        for part in zip(parts, texts, strict=True)
-    ]
+    texts, named = {key: record.get(key) for key in ("chosen", "rejected")}, record.get("models")
+    for key, own in texts.items():
+        if not isinstance(own, list) or not own or {*map(type, own)} != {str}:
+            raise InputError(f"{key!r} must be a list of texts")
+    names = [f"{key} {n}" for key, own in texts.items() for n, _ in enumerate(own or (), 1)]
+    if isinstance(named, list) and len(named) == len(names) and {*map(type, named)} == {str}:
+        names = named
+    rest = iter(names)
+    return [[(n, next(rest), x) for n, x in enumerate(own or (), 1)] for own in texts.values()]

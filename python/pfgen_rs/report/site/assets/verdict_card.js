@@ -185,7 +185,7 @@
         swap.setAttribute("aria-pressed", String(beside.firstElementChild.classList.contains("b")));
       },
     }, tr("swap_answers"));
-    return element("article", { class: "card pair", "data-row": row, tabindex: "-1" },
+    return element("article", { class: "card pair", "data-row": row, tabindex: "-1", "aria-label": pfgen.plain(id) },
       element("h3", {}, element("a", { href: `#pair=${encodeURIComponent(id.toWellFormed?.() ?? id)}`, title: t("link_to_pair"), "data-t-title": "link_to_pair" }, pfgen.shown(id)),
         task < 0 ? "" : chip(pfgen.shown(index.tasks[task])), ...badges(index, own, rule, row), swap),
       block(texts.question, "text prompted"),

@@ -12,6 +12,7 @@
   let said = {}; // by digest: letter of the pair, or that it was skipped, in the order in which they were said
   let queue = []; // rows to judge
   let isKept = true; // whether the browser keeps what is said
+  const inMemory = new Map(); // by rater, for browsers that do not
   let file = null; // handle of a file that is written after each verdict
   let isLost = false; // whether that failed
   let note = null;
@@ -33,6 +34,7 @@
   };
 
   const keep = () => {
+    inMemory.set(rater, said);
     try {
       localStorage.setItem(key(), JSON.stringify(said));
       localStorage.setItem("pfgen.rater", rater);
@@ -44,17 +46,19 @@
 
   /** What a rater has said, here or in the verdicts that the page came with. */
   const restore = (name) => {
+    if (name !== rater) [file, isLost] = [null, false]; // it is that of another rater
     rater = name;
-    said = {};
     const { index, given } = verdicts();
-    const place = given.raters.indexOf(name);
-    if (place >= 0) index.ids.forEach((_, row) => isLetter(given.letters[place][row]) && (said[digest(row)] = given.letters[place][row]));
+    const letters = given.letters[given.raters.indexOf(name)] ?? "";
+    const before = [...letters].map((letter, row) => [digest(row), letter]).filter(([, letter]) => isLetter(letter));
+    let found = {};
     try {
-      const kept = Object.entries(JSON.parse(stored(key()) ?? "{}"));
-      for (const [digest, letter] of kept) if (isLetter(letter) || letter === skipped) said[digest] = letter;
+      found = JSON.parse(stored(key()) ?? "{}");
     } catch {
       // not what this page wrote
     }
+    const known = Object.entries(found ?? {}).filter(([, letter]) => isLetter(letter) || letter === skipped);
+    said = Object.fromEntries([...before, ...known, ...Object.entries(isKept ? {} : inMemory.get(name) ?? {})]);
   };
 
   const rowsSaid = () => [...verdicts().index.ids.keys()].filter((row) => isLetter(letterOf(row)));
@@ -245,7 +249,7 @@
         button("skip_pair", () => say(skipped), "s"))];
   };
 
-  const finished = (left) => [element("p", {}, tr("all_judged")),
+  const finished = (left) => [element("p", {}, tr(queue.length ? "all_judged" : "no_pairs")),
     ...(left ? [element("p", {}, button("judge_skipped", again), " ", tr("pairs_found", { n: left }))] : [])];
 
   const tools = () => {

@@ -156,7 +156,9 @@
     return result;
   };
 
-  const chosenKinds = () => [...form.querySelectorAll("[name=show]:checked")].map((box) => box.value);
+  const boxes = () => [...form.querySelectorAll("[name=show]")];
+  const isOffered = (box) => index[box.dataset.of].length >= Number(box.dataset.least); // there are raters or judges to differ
+  const chosenKinds = () => boxes().filter((box) => box.checked && isOffered(box)).map((box) => box.value);
 
   /** Rows that match all filters. */
   const matching = () => {
@@ -176,11 +178,11 @@
   /** Beside each kind stands how many of the matching pairs are one. */
   const count = (all) => {
     const own = judge();
-    for (const box of form.querySelectorAll("[name=show]")) {
+    for (const box of boxes()) {
       const n = all.filter((row) => kinds[box.value](own, row)).length;
       const label = box.closest("label");
       label.querySelector(".count").textContent = n.toLocaleString("en");
-      label.hidden = index[box.dataset.of]?.length < Number(box.dataset.least);
+      label.hidden = !isOffered(box);
     }
   };
 
@@ -233,7 +235,7 @@
       if (field.selectedIndex < 0) field.value = defaultOf(field); // of another page
     }
     const shown = pfgen.address.get("show").split(" ");
-    for (const box of form.querySelectorAll("[name=show]")) box.checked = shown.includes(box.value);
+    for (const box of boxes()) box.checked = shown.includes(box.value);
     const { everywhere } = form.elements;
     everywhere.checked = (pfgen.address.get("everywhere") || String(everywhere.defaultChecked)) === "true";
   };
