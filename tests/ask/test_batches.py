@@ -11,6 +11,7 @@ import pytest
 
 from batch_service import KEY, BatchService, HangUpError, Plan, prompt_of, said
 from engine_tasks import SHORT
+from generating import Place
 from helpers import pfgen
 from judging import JUDGE, keys, made_pairs, records
 from pfgen_rs.ask import engines
@@ -284,13 +285,27 @@ def test_a_server_that_knows_no_metadata_is_asked_by_the_file(tmp_path: Path) ->
 
 
 def test_a_batch_of_somebody_else_is_not_taken_for_the_own(tmp_path: Path) -> None:
+    def create() -> None:
+        if len(service.batches) == 1:
+            service.create([(f"x{n}", {"messages": [{"content": f"他{n}"}]}) for n in range(TOTAL)])
+            raise HangUpError
+
     with BatchService() as service:
-        others = [(f"x{n}", {"messages": [{"content": f"他{n}"}]}) for n in range(TOTAL)]
-        service.create(others)
-        service.hooks["create"] = flaky(1)
+        service.hooks["create"] = create
         assert judge(service, "anthropic", tmp_path / "v").complete
         check(service, tmp_path / "v")
     assert set(service.asked.values()) == {1}
+
+
+def test_empty_answers_are_asked_for_anew(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with BatchService() as service:
+        service.says = lambda _: ""
+        run = place.run(engine_of(service, "openai"), trials=1, keep_going=True)
+        assert (run.stored, len(service.batches)) == (0, 10)
+        service.says = said
+        assert place.run(engine_of(service, "openai"), trials=1).complete
+        assert len(service.batches) == 11
 
 
 def unknown_logprobs(_number: int, body: Any) -> tuple[str, str] | None:

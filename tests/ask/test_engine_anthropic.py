@@ -233,7 +233,10 @@ def test_prices_of_batches_and_cached_tokens(tmp_path: Path) -> None:
     assert prices.in_batches().cost(1e6, 1e5, 4e5) == pytest.approx(2.4 / 2)
     assert Prices(2.0, 10.0).in_batches() == Prices(2.0, 10.0)
     used = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
-    records = [{"usage": used}, {"usage": {**used, "cached_tokens": 1_000_000}, "batch": "b"}]
+    records: list[dict[str, Any]] = [
+        {"usage": used},
+        {"usage": {**used, "cached_tokens": 1_000_000}, "batch": "b"},
+    ]
     assert prices.spent([*records, {"usage": None}, {}]) == pytest.approx(2 + 0.25)
     path.write_text("[models.m]\nprompt = 2\ncompletion = 10\nbatch = -1\n")
     with pytest.raises(InputError, match="'batch' of 'm' must be a number of at least 0, not -1"):
@@ -253,7 +256,12 @@ def test_commands_say_what_is_paid(batched: bool, tmp_path: Path) -> None:
     path.write_text(
         'currency = "USD"\n[models.m]\nprompt = 1000\ncompletion = 10000\nbatch = 0.5\n'
     )
-    more = ["--prices", path, "-e", "openai", *(["--batch", "--set=_poll=0.05"] if batched else [])]
+    more = [
+        f"--prices={path}",
+        "-e",
+        "openai",
+        *(["--batch", "--set=_poll=0.05"] if batched else []),
+    ]
     share = 0.5 if batched else 1
     with BatchService(Plan()) as service:
         judge = ("judge", "compare", tmp_path / "pairs.jsonl", "-m", "m", "--out", tmp_path / "v")

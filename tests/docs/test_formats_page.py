@@ -241,6 +241,7 @@ OTHERS: dict[str, Callable[[Path], Iterable[str | Path]]] = {
         *("judge", "agree", sample_path() / "verdicts" / "careful"),
         *("--humans", sample_path() / "humans.jsonl"),
     ),
+    "judge meta": lambda _: ("judge", "meta", "traps"),
     "judge rank": lambda _: (
         *("judge", "rank", sample_path() / "verdicts" / "careful", "--covariates", "order"),
         *("--humans", sample_path() / "humans.jsonl"),

@@ -211,7 +211,7 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--engine=command", "--base-url=http://x"], "--base-url requires the engine openai"),
         (
             ["--engine=psychic"],
-            "unknown engine 'psychic': expected one of openai, vllm, transformers",
+            "unknown engine 'psychic': expected one of openai, anthropic, vllm, transformers",
         ),
         (["--import=x", "--export=y"], "--import and --export cannot be combined"),
         (["--export=/no/such/t.jsonl"], "/no/such: not a directory"),

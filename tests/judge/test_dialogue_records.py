@@ -308,6 +308,7 @@ def test_means_over_turns_and_categories(tmp_path: Path) -> None:
         ("turn 2", 1, 1, 6.0),
         ("math", 2, 0, 7.0),
         ("writing", 1, 1, 3.0),
+        ("overall", 3, 1, 5.0),  # of the categories' means, however many ratings each has
     ]
 
 

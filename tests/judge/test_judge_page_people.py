@@ -239,6 +239,22 @@ def test_an_earlier_file_goes_on(page: Page, made: Path, tmp_path: Path) -> None
     assert set(found.values()) == {"B"}
 
 
+def test_a_rater_whose_verdicts_the_page_has_goes_on(
+    page: Page, made: Path, tmp_path: Path
+) -> None:
+    given = read_humans(made / "humans.jsonl", PAIRS).filter(pl.col("rater") == "rater 2")
+    assert 0 < len(given) < COUNT - 1
+    begin(page, (made / "page.html").as_uri(), "rater 2")
+    expect(page.locator("#blind h2")).to_have_text(f"Pair {len(given) + 1} of {COUNT}")
+    press(page, "3")
+    found = {line["id"]: line["verdict"] for line in downloaded(page, tmp_path)}
+    assert dict(given.select("pair", "verdict").rows()).items() <= found.items()
+    assert len(found) == len(given) + 1
+    page.get_by_role("button", name="Back to the list").click()
+    said = page.locator("#list .pair .facts").filter(has_text="rater 2").first
+    assert said.inner_text().count("rater 2") == 1, "a rater has one verdict"
+
+
 NO_STORAGE = (
     "Object.defineProperty(window, 'localStorage', {get() { throw new Error('forbidden'); }});"
 )
@@ -273,7 +289,10 @@ def test_a_file_is_written_after_each_verdict(page: Page, made: Path) -> None:
     page.get_by_role("button", name="Save to a file…").click()
     expect(page.locator("#blind")).to_contain_text("Each verdict is saved to humans-山田_b_.jsonl.")
     press(page, "2")
-    counts = lambda: page.evaluate("written.map((text) => text.split('\\n').length - 1)")  # noqa: E731
+
+    def counts() -> Any:
+        return page.evaluate("written.map((text) => text.split('\\n').length - 1)")
+
     assert settled(page, counts, [1, 2]) == [1, 2]
     page.evaluate("window.full = true")
     press(page, "3")

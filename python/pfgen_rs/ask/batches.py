@@ -201,7 +201,7 @@ class _Asking:
             where, content = self._batches.creation(submission, path, lines)
             reply = self._server.reply(Call("POST", where, content), retries=0)
             if isinstance(reply, dict):
-                self._note_created(submission, self._server.state(reply))
+                self._ledger.created(submission, self._server.state(reply).batch)
                 return
             if isinstance(reply, retrying.ErrorReply):
                 self._ledger.dropped(submission)
@@ -213,10 +213,6 @@ class _Asking:
                 return
         raise self._server.unanswered(last)
 
-    def _note_created(self, submission: Submission, state: State) -> None:
-        self._ledger.created(submission, state.batch)
-        self._engine.count(Usage(requests=len(submission.ids)))
-
     def _find(self, submission: Submission, looks: int = _LOOKS) -> bool:
         """Look for a batch whose creation was not noted; notes what it finds, and returns whether it did."""
         for look in range(looks):
@@ -225,7 +221,7 @@ class _Asking:
             known = self._ledger.batches
             for state in self._batches.found(self._server.json, submission):
                 if state.batch not in known and self._is(state, submission):
-                    self._note_created(submission, state)
+                    self._ledger.created(submission, state.batch)
                     return True
         self._ledger.dropped(submission)
         return False
@@ -334,6 +330,7 @@ class _Asking:
     ) -> Outcome | tuple[retrying.Unwanted, ...]:
         """Returns the answer to a task, its failure, or the optional parameters that the server refuses."""
         task, key, optional = asked.task, self._place.key, self._engine.optional
+        self._engine.count(Usage(requests=1))
         if isinstance(reply, str):
             return Failed(task, server.in_short(reply, key), individual=True)
         if isinstance(reply, retrying.ErrorReply):

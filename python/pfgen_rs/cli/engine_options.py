@@ -152,9 +152,10 @@ class EngineChoice:
                 f"the engine {self.engine} requires a program: --command 'PROGRAM …'",
                 param_hint="--command",
             )
-        names = _WAITING if self.batch else ()
-        waiting = {name: settings[name] for name in names if name in settings}
+        waiting = {name: settings[name] for name in _WAITING if name in settings.keys() - takes}
         others = {name: value for name, value in settings.items() if name not in waiting}
+        if waiting and not self.batch:
+            raise typer.BadParameter(f"{next(iter(waiting))} requires --batch", param_hint="--set")
         engine = engines.make(self.engine, model, **chosen, **others)
         return engines.in_batches(engine, **waiting) if self.batch else engine
 

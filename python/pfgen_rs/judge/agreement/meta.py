@@ -9,7 +9,6 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.tables import frame, quotient
 from pfgen_rs.judge.decisions import needed_columns
-from pfgen_rs.judge.verdicts import Letter
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.questions.left_out import maker_key
 from pfgen_rs.stats import checks
@@ -23,7 +22,7 @@ _NEEDED = (
     *("pair", "question_id", "task", "model_a", "model_b", "length_a", "length_b"),
     *("v1", "v2", "tie", "probability", "judged_1", "judged_2"),
 )
-Gold = Mapping[str, Collection[Letter]]
+Gold = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, eq=False)
