@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
+import fault_server as faults
 from batch_service import KEY, BatchService, HangUpError, Plan, prompt_of, said
 from engine_tasks import SHORT
+from fault_server import FaultServer
 from generating import Place
 from helpers import pfgen
 from judging import JUDGE, keys, made_pairs, records
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.batch_forms import AnthropicBatches, OpenAIBatches
-from pfgen_rs.ask.batches import BatchEngine
+from pfgen_rs.ask.batches import BatchEngine, pause
 from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.engines.anthropic import AnthropicEngine
 from pfgen_rs.ask.engines.openai import OpenAIEngine
@@ -306,6 +308,39 @@ def test_empty_answers_are_asked_for_anew(tmp_path: Path) -> None:
         service.says = said
         assert place.run(engine_of(service, "openai"), trials=1).complete
         assert len(service.batches) == 11
+
+
+def test_servers_without_batches_are_told(tmp_path: Path) -> None:
+    with FaultServer(default=faults.raw(b"{}")) as server:
+        engine = AnthropicEngine("m", base_url=server.url, retries=0)
+        batched = engines.in_batches(engine, poll=0.02)
+        with pytest.raises(GenerationError, match="is not that of a batch API: 'id' is missing"):
+            compare(made_pairs(2), batched, JUDGE, REASON, tmp_path / "v")
+
+
+def strange(lines: list[bytes]) -> list[bytes]:
+    first = json.loads(lines[0])
+    first["response"]["status_code"] = None
+    second = {**json.loads(lines[1]), "response": {"status_code": 200, "body": []}}
+    return [json.dumps(first).encode(), json.dumps(second).encode(), *lines[2:]]
+
+
+def test_strange_results_fail_alone(tmp_path: Path) -> None:
+    with BatchService(Plan(edit=strange)) as service:
+        asked = judge(service, "openai", tmp_path / "v")
+        assert (asked.new, len(asked.failures)) == (14, 2)
+        assert judge(service, "openai", tmp_path / "v").complete
+        check(service, tmp_path / "v")
+
+
+def test_waits_rise_to_a_minute_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    with BatchService() as service:
+        engine = engine_of(service, "openai", poll=None)
+        for look in (0, 1, 10, 100_000):
+            pause(engine, look)
+    assert waits == [10, 15, 60, 60]
 
 
 def unknown_logprobs(_number: int, body: Any) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from pfgen_rs.ask import retrying
 from pfgen_rs.ask.wire import encoded
+from pfgen_rs.errors import GenerationError
 
 Call = Callable[..., dict[str, Any]]
 """Sends a request (method, path, content, headers), and returns the JSON object in the reply."""
@@ -81,7 +82,7 @@ class BatchForm(Protocol):
         """Returns path and content of the request that creates a batch of requests to `path`."""
 
     def state(self, reply: Mapping[str, Any]) -> State:
-        """Read what a server says of a batch. Raises `ValueError` if that is nothing of the kind."""
+        """Read what a server says of a batch. Raises `GenerationError` if that is nothing of the kind."""
 
     def path(self, batch: str) -> str:
         """Returns the path of a batch."""
@@ -90,7 +91,7 @@ class BatchForm(Protocol):
         """Yield the batches at the server that may be this one, whose creation was not noted."""
 
     def result(self, record: Mapping[str, Any]) -> tuple[str, Reply]:
-        """Read a line of results. Raises `ValueError` if it is none."""
+        """Read a line of results. Raises `GenerationError` if it is none."""
 
 
 class OpenAIBatches(BatchForm):
@@ -177,7 +178,8 @@ class OpenAIBatches(BatchForm):
         body, status = _mapping(response.get("body")), response.get("status_code", 200)
         if status == 200:
             return custom_id, body
-        return custom_id, retrying.ErrorReply(int(status), {}, "", body.get("error", body))
+        status = status if isinstance(status, int) else 500
+        return custom_id, retrying.ErrorReply(status, {}, "", body.get("error", body))
 
 
 class AnthropicBatches(BatchForm):
@@ -273,7 +275,9 @@ def _refusals(errors: object) -> str:
 def _text(reply: Mapping[str, Any], key: str) -> str:
     value = reply.get(key)
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{key!r} is missing")
+        raise GenerationError(
+            f"the server's reply is not that of a batch API: {key!r} is missing. Check that it has batches"
+        )
     return value
 
 

@@ -85,7 +85,7 @@ class BatchServer:
                 continue
             try:
                 custom_id, reply = self.form.result(wire.read_reply(line))
-            except ValueError:
+            except (ValueError, GenerationError):
                 damage.lines += 1
                 damage.first = damage.first or line[:_START]
                 continue
@@ -121,15 +121,6 @@ class BatchServer:
         if isinstance(reply, retrying.ErrorReply):
             raise self.refused(reply)
         return reply
-
-    def state(self, reply: Mapping[str, Any]) -> State:
-        """Read what the server says of a batch."""
-        try:
-            return self.form.state(reply)
-        except ValueError as error:
-            raise GenerationError(
-                f"{self.place.url}: the server's reply describes no batch: {error}. Check that it has any"
-            ) from None
 
     def refused(self, reply: retrying.ErrorReply) -> GenerationError:
         """Returns the error to raise for a refusal."""

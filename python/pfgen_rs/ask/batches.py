@@ -201,7 +201,7 @@ class _Asking:
             where, content = self._batches.creation(submission, path, lines)
             reply = self._server.reply(Call("POST", where, content), retries=0)
             if isinstance(reply, dict):
-                self._ledger.created(submission, self._server.state(reply).batch)
+                self._ledger.created(submission, self._batches.state(reply).batch)
                 return
             if isinstance(reply, retrying.ErrorReply):
                 self._ledger.dropped(submission)
@@ -217,7 +217,7 @@ class _Asking:
         """Look for a batch whose creation was not noted; notes what it finds, and returns whether it did."""
         for look in range(looks):
             if look:
-                self._pause(look)
+                pause(self._owner, look)
             known = self._ledger.batches
             for state in self._batches.found(self._server.json, submission):
                 if state.batch not in known and self._is(state, submission):
@@ -238,9 +238,9 @@ class _Asking:
                     "will tell whether it is this one: run the same command again when it has ended"
                 )
             self._owner.status = _shown([state])
-            self._pause(look)
+            pause(self._owner, look)
             look += 1
-            state = self._server.state(self._server.json("GET", self._batches.path(state.batch)))
+            state = self._batches.state(self._server.json("GET", self._batches.path(state.batch)))
         first = next(self._server.records(state, Damage()), None)
         return first is not None and first[0] in set(submission.ids)
 
@@ -265,7 +265,7 @@ class _Asking:
             if batches and not self._owner.wait:
                 break
             if batches:
-                self._pause(look)
+                pause(self._owner, look)
                 look += 1
         return sum(len(ids) for _, ids in batches)
 
@@ -289,7 +289,7 @@ class _Asking:
             )
         if isinstance(reply, retrying.ErrorReply):
             raise self._server.refused(reply)
-        return self._server.state(reply)
+        return self._batches.state(reply)
 
     def _taken(
         self, state: State, submission: Submission, asked: Mapping[str, _Asked]
@@ -349,9 +349,11 @@ class _Asking:
         details = replace(outcome.details or Details(), left_out=left_out, batch=batch)
         return without_key(outcome._replace(details=details), self._place)
 
-    def _pause(self, look: int) -> None:
-        poll = self._owner.poll
-        time.sleep(min(_LONGEST, _FIRST * 1.5**look) if poll is None else poll)
+
+def pause(engine: BatchEngine, look: int) -> None:
+    """Wait until it is time for another look; `look`: number of looks before, from 0."""
+    poll = engine.poll
+    time.sleep(min(_LONGEST, _FIRST * (1 + look / 2)) if poll is None else poll)
 
 
 def _shown(states: Sequence[State]) -> str:
