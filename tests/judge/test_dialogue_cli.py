@@ -22,8 +22,8 @@ from pfgen_rs.cli import judge
 from pfgen_rs.cli.judge_agree import show_comparison
 from pfgen_rs.judge import VerdictFolder, agree, pairs, read_humans, read_verdict_text
 from pfgen_rs.judge.agreement.agree import JudgeComparison
-from pfgen_rs.judge.agreement.intervals import Interval
 from pfgen_rs.judge.dialogues.fastchat_files import read_answers, read_ratings
+from pfgen_rs.stats.resampling import Interval
 from places import SUPPORT
 
 PROGRAM = SUPPORT / "dialogue_program.py"

@@ -14,11 +14,11 @@ import agreement_oracle as oracle
 from made_judgments import decisions_frame, humans_frame, letters, made, raters_of
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import agree, compare_judges
-from pfgen_rs.judge.agreement import intervals
-from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.agreement.tables import question_differences
 from pfgen_rs.judge.decisions import RULES
+from pfgen_rs.stats import resampling
 from pfgen_rs.stats.permutation import sign_flip_by_size
+from pfgen_rs.stats.resampling import clopper_pearson
 
 PAIRS = 120
 TASKS = ("writing", "summary")
@@ -357,7 +357,7 @@ def test_resampled_sums_have_the_moments_of_whole_questions(questions: int, clas
     kinds[:classes] = np.arange(classes)
     sums = np.array([table[kinds[groups == q]].sum(axis=0) for q in range(questions)])
     mean, covariance = sums.sum(axis=0), np.cov(sums.T, ddof=0) * questions
-    found = intervals.resampled_sums(intervals.Questions(groups, kinds), table, 4000, 0)
+    found = resampling.resampled_sums(resampling.Questions(groups, kinds), table, 4000, 0)
     assert found.mean(axis=0) == pytest.approx(mean, rel=0.02)
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
     assert np.cov(found.T) / scale == pytest.approx(covariance / scale, abs=0.07)
@@ -366,7 +366,7 @@ def test_resampled_sums_have_the_moments_of_whole_questions(questions: int, clas
 def test_questions_of_a_kind_are_merged_only_where_they_are_alike() -> None:
     random = np.random.default_rng(1)
     groups, kinds = np.repeat(np.arange(400), 2), random.integers(0, 3, 800)
-    questions = intervals.Questions(groups, kinds)
+    questions = resampling.Questions(groups, kinds)
     (block,) = questions.weights(200, 0)
     assert block.shape == (200, 6)  # unordered pairs of three classes
     assert (block.sum(axis=1) == 400).all()
@@ -377,7 +377,7 @@ def test_questions_of_a_kind_are_merged_only_where_they_are_alike() -> None:
     for row, mean in zip(questions.sums(table).tolist(), found, strict=True):
         kind = tuple(i for i in range(3) for _ in range(row[i]))
         assert mean == pytest.approx(merged[kind], rel=0.1)
-    alone = intervals.Questions(np.arange(40), np.arange(40))
+    alone = resampling.Questions(np.arange(40), np.arange(40))
     (weights,) = alone.weights(100, 0)
     assert weights.shape == (100, 40)
     assert (weights.sum(axis=1) == 40).all()
@@ -387,7 +387,7 @@ def test_classes_have_equal_values() -> None:
     random = np.random.default_rng(3)
     for values in (3, 5000):
         columns = [random.integers(0, values, 2000) for _ in range(4)]
-        classes, places = intervals.classes_of(columns)
+        classes, places = resampling.classes_of(columns)
         rows = np.stack(columns, axis=1)
         assert (rows[places[classes]] == rows).all()
         assert len(places) == len(np.unique(rows, axis=0)) == classes.max() + 1

@@ -32,12 +32,13 @@ from pfgen_rs.judge import (
     rank,
     robustness,
 )
-from pfgen_rs.judge.agreement import bradley_terry as fits, intervals, measures
-from pfgen_rs.judge.agreement.intervals import clopper_pearson, share_of
+from pfgen_rs.judge.agreement import bradley_terry as fits, measures
 from pfgen_rs.judge.decisions import RULES, letter_codes, swapped_back
 from pfgen_rs.judge.dialogues.association import model_means
 from pfgen_rs.judge.dialogues.fastchat_files import read_questions, read_ratings
 from pfgen_rs.judge.verdicts import Letter
+from pfgen_rs.stats import resampling
+from pfgen_rs.stats.resampling import clopper_pearson, share_of
 
 LETTER = st.sampled_from("ABC")
 PERHAPS = st.sampled_from(["A", "B", "C", None])
@@ -517,7 +518,7 @@ def test_strengths_of_resamples_are_those_of_evalica() -> None:
 def test_large_tables_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = sample()
     usual = rank(frame, rule="tie").to_dict()
-    monkeypatch.setattr(intervals, "_LARGE", 0)
+    monkeypatch.setattr(resampling, "_LARGE", 0)
     assert rank(frame, rule="tie").to_dict() == usual
     assert rank(frame, rule="tie", seed=4).to_dict() != usual
 

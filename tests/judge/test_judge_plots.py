@@ -15,12 +15,12 @@ from helpers import pfgen
 from pfgen_rs import errors, load_benchmark, score_runs
 from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge import agree, plots, rank
-from pfgen_rs.judge.agreement.intervals import share_of
 from pfgen_rs.judge.agreement.measures import UNDECIDED, Calibration, agreements, calibration
 from pfgen_rs.judge.grading import mean_ratings, read_ratings, run_correlation
 from pfgen_rs.judge.pairs import read_humans, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.questions.locate import sample_runs
+from pfgen_rs.stats.resampling import share_of
 
 
 def made_calibration(pairs: int = 200) -> Calibration:

@@ -15,9 +15,9 @@ from scipy.optimize import minimize  # type: ignore[import-untyped]
 from helpers import pfgen
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Pair, rank, sample_path
-from pfgen_rs.judge.agreement.intervals import fewest_questions
 from pfgen_rs.judge.agreement.style import Controlled, pair_styles, rank_controlled
 from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.stats.resampling import fewest_questions
 
 LENGTH, ORDER = 0.6, 0.4  # planted: log-odds per unit
 

@@ -10,9 +10,9 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import read_humans, sample_path
-from pfgen_rs.judge.agreement.intervals import fewest_questions
 from pfgen_rs.judge.agreement.prediction_powered import people_and_judge
 from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.stats.resampling import fewest_questions
 
 RATES = ("people", "judge", "together")
 

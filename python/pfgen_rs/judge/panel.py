@@ -8,13 +8,13 @@ from typing import Any, Literal
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import Pair, decisions as columns
-from pfgen_rs.judge.agreement import intervals, measures, tables
+from pfgen_rs.judge.agreement import measures, tables
 from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Indices
 from pfgen_rs.judge.imported import Imported, write_folder
 from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 from pfgen_rs.judge.verdicts import LETTERS, SWAPPED
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats import checks
+from pfgen_rs.stats import checks, resampling
 
 By = Literal["majority", "probability"]
 """How a panel decides: by its members' letters, or by the mean of their probabilities."""
@@ -149,12 +149,12 @@ def _agreements(names: Sequence[str], p: Floats, questions: Indices) -> pl.DataF
         for other in (panel, _letters(_mean(np.delete(p, member, axis=0)))):
             columns_ += [measures.same(own, other), (own != NONE) & (other != NONE)]
     sums = np.stack([np.bincount(questions, each) for each in columns_], axis=1)
-    drawn = intervals.resampled_values(sums.astype(np.float64), intervals.RESAMPLES, 0)
+    drawn = resampling.resampled_values(sums.astype(np.float64), resampling.RESAMPLES, 0)
     total = sums.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         shares, resampled = total[::2] / total[1::2], drawn[:, ::2] / drawn[:, 1::2]
     among = np.count_nonzero(sums[:, 1::2], axis=0)
-    bounds = intervals.share_bounds(shares, resampled, _LEVEL, among)
+    bounds = resampling.share_bounds(shares, resampled, _LEVEL, among)
     values = np.stack([total[1::2], shares, *bounds], axis=1).reshape(len(p), 8)
     both = [
         (name, int(row[0]), int(row[4]), *row[1:4], *row[5:])

@@ -14,11 +14,12 @@ from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
 from pfgen_rs.judge import decisions as columns, grading, read_humans
-from pfgen_rs.judge.agreement import bradley_terry, intervals, measures
+from pfgen_rs.judge.agreement import bradley_terry, measures
 from pfgen_rs.judge.verdict_folder import coverage_notes, default_rule, read_verdicts
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots import inputs, points
+from pfgen_rs.stats import resampling
 
 __all__ = [
     "agreement_matrix",
@@ -206,7 +207,7 @@ _BARS = 60  # judges that are shown
 
 
 def position_bars(
-    judges: Mapping[str, intervals.Share],
+    judges: Mapping[str, resampling.Share],
     *,
     title: str | None = None,
     language: Language = "en",

@@ -3,7 +3,6 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from pfgen_rs.judge.agreement.intervals import classes_of
 from pfgen_rs.judge.decisions import (
     NONE,
     ORDERS,
@@ -15,6 +14,7 @@ from pfgen_rs.judge.decisions import (
 )
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, np, pl
+from pfgen_rs.stats.resampling import classes_of
 
 CLOSE = 1e-9
 """Estimated probabilities that differ by less are equal: those that do differ are further apart."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import Pair, decisions as columns, read_humans
-from pfgen_rs.judge.agreement import intervals, measures, tables as tabled
+from pfgen_rs.judge.agreement import measures, tables as tabled
 from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judged
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.stats import checks, permutation
+from pfgen_rs.stats import checks, permutation, resampling
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
@@ -25,7 +25,7 @@ class Agreement:
 
     In all tables undefined numbers are null; a null `task` stands for all pairs, a null `rater` for the mean
     of the raters (for the judge in `biases`), and `low` and `high` for an interval at `level`: bootstrap over
-    questions (`intervals.share_bounds`), unless it is said to be exact (Clopper–Pearson).
+    questions (`resampling.share_bounds`), unless it is said to be exact (Clopper–Pearson).
 
     `rule`: the rule by which pairs were decided for everything that concerns single decisions.
     `decisions`: per rule how many pairs were decided as A, B and C, `undecided`, `invalid` and `missing`.
@@ -63,7 +63,7 @@ class Agreement:
     concordance: pl.DataFrame = field(repr=False)
     robustness: pl.DataFrame = field(repr=False)
     repetition: pl.DataFrame = field(repr=False)
-    position: intervals.Share
+    position: resampling.Share
     rater_agreement: tabled.RaterAgreement | None
     cohen: pl.DataFrame = field(repr=False)
     confusion: pl.DataFrame = field(repr=False)
@@ -103,7 +103,7 @@ def agree(
     judge: str | None = None,
     allow_missing: bool = False,
     level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     permutations: int = tabled.PERMUTATIONS,
     seed: int = 0,
 ) -> Agreement:
@@ -192,7 +192,7 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
         won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
         wins, ties = won & (letters == longer), (longer != NONE) & (letters == 2)
         number = [int(np.count_nonzero(each)) for each in (wins, won, ties)]
-        share = intervals.share_of(number[0], number[1], level)
+        share = resampling.share_of(number[0], number[1], level)
         bounds = share.interval.low, share.interval.high
         rows.append(("longer answer", rater, *number, share.value, *bounds))
     found = tabled.frame(
@@ -250,7 +250,7 @@ class JudgeComparison:
     first: float
     second: float
     difference: float
-    interval: intervals.Interval
+    interval: resampling.Interval
     p: float
     smallest_p: float
     pairs: int
@@ -270,7 +270,7 @@ def compare_judges(
     *,
     rules: tuple[Rule, Rule] = ("probability", "probability"),
     level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     permutations: int = tabled.PERMUTATIONS,
     seed: int = 0,
 ) -> JudgeComparison:
@@ -299,14 +299,14 @@ def compare_judges(
         for data, rule in zip((one, two), rules, strict=True)
     ]
     known = (one.verdicts != NONE).astype(np.int64)
-    classes, places = intervals.classes_of([*right[0], *right[1], *known])
+    classes, places = resampling.classes_of([*right[0], *right[1], *known])
     counted = {
         "right": np.stack(right)[:, :, places].transpose(2, 0, 1)[..., None],
         "judged": known[:, places].T[..., None],
     }
-    sums = intervals.summed(counted, classes, one.questions, resamples, seed)
+    sums = resampling.summed(counted, classes, one.questions, resamples, seed)
     means, resampled = (tabled.concordance_rates(each)[..., -1, 0] for each in sums)
-    low, high = intervals.share_bounds(
+    low, high = resampling.share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
     )
     differences = tabled.question_differences(
@@ -316,7 +316,7 @@ def compare_judges(
         first=float(means[0]),
         second=float(means[1]),
         difference=float(means[0] - means[1]),
-        interval=intervals.Interval(float(low), float(high), level),
+        interval=resampling.Interval(float(low), float(high), level),
         p=permutation.sign_flip_by_size(differences, permutations=permutations, seed=seed),
         smallest_p=permutation.resolution(int(np.count_nonzero(differences)), permutations),
         pairs=len(common),
@@ -412,7 +412,7 @@ def agreement_by_margin(
         for margin, inside in places:
             among = (counted, counted & (higher == given), tied, given == "")
             pairs, agree, ties, missing = (int((inside & each).sum()) for each in among)
-            interval = intervals.clopper_pearson(agree, pairs) if pairs else None
+            interval = resampling.clopper_pearson(agree, pairs) if pairs else None
             bounds = (agree / pairs, interval.low, interval.high) if interval else (None,) * 3
             rows.append((who, margin, pairs, agree, *bounds, ties, missing))
     columns: dict[str, Any] = {

@@ -10,10 +10,9 @@ from typing import Any
 from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats import checks, permutation
+from pfgen_rs.stats import checks, permutation, resampling
 
 _OUTCOMES = 3
 _TIE = 2
@@ -63,7 +62,7 @@ def rank(
     rule: Rule = "probability",
     with_strengths: bool = True,
     level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     seed: int = 0,
 ) -> Ranking:
     """Returns models ranked by the decisions about their pairs.
@@ -151,9 +150,9 @@ def rank_ranges_of_resamples(
         if moving.any():
             relative = np.abs(apart[:, moving]) / spread[moving]
             largest = np.maximum(largest, relative.max(axis=1))
-    tail = intervals.expanded_tail(level, int(questions.max()))
+    tail = resampling.expanded_tail(level, int(questions.max()))
     reach = float(np.quantile(largest, 1 - 2 * tail))
-    known = questions >= intervals.fewest_questions(level)
+    known = questions >= resampling.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
     return permutation.ranges(above & known & known[:, None])
 
@@ -170,8 +169,8 @@ class _Scores:
         size = len(pairings) * _OUTCOMES
         first, second = pairings // models, pairings % models
         observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
-        questions = intervals.Questions(games.questions, classes)
-        drawn = intervals.resampled_counts(questions, size, resamples, seed)
+        questions = resampling.Questions(games.questions, classes)
+        drawn = resampling.resampled_counts(questions, size, resamples, seed)
         self.pairings = first, second, observed[0]
         self.unsolved = 0
         wins, resampled = (
@@ -203,7 +202,7 @@ class _Scores:
         played = known.astype(np.float64)
         sums = [sums_by_model(games, won, lost), sums_by_model(games, played, played)]
         values = np.concatenate(sums, axis=1)
-        drawn = intervals.resampled_values(values, self._resamples, self._seed)
+        drawn = resampling.resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
         rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
         return rates[0][0], rates[1]
@@ -228,16 +227,16 @@ def _bounds_of_score(
         return none, none, none
     values, resampled = score
     if name != "strength":
-        return values, *intervals.share_bounds(values, resampled, level, questions)
+        return values, *resampling.share_bounds(values, resampled, level, questions)
     return values, *strength_bounds(values, resampled, level, questions)
 
 
 def strength_bounds(
     values: Floats, resampled: Floats, level: float, questions: Indices
 ) -> tuple[Floats, Floats]:
-    """Returns bounds of log-odds (`intervals.bootstrap_bounds`), NaN for those about few questions."""
-    low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
-    few = questions < intervals.fewest_questions(level)
+    """Returns bounds of log-odds (`resampling.bootstrap_bounds`), NaN for those about few questions."""
+    low, high = resampling.bootstrap_bounds(values, resampled, level, questions)
+    few = questions < resampling.fewest_questions(level)
     low[few] = high[few] = np.nan
     return low, high
 
@@ -265,7 +264,7 @@ def _ranking_notes(
         notes.append(
             "a single question: intervals and rank ranges say nothing about other questions"
         )
-    fewest = intervals.fewest_questions(level)
+    fewest = resampling.fewest_questions(level)
     few = int((scores.questions < fewest).sum())
     if few:
         notes.append(

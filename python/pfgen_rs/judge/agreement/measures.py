@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import Any, Literal
 
 from pfgen_rs import InputError, PfgenError, SettingsError, extras
-from pfgen_rs.judge.agreement.intervals import Interval, Share, clopper_pearson, share_of
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, letter_codes
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.stats.resampling import Interval, Share, clopper_pearson, share_of
 
 Letters = Sequence[str | None]
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.tables import frame, quotient
 from pfgen_rs.judge.decisions import needed_columns
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.questions.left_out import maker_key
-from pfgen_rs.stats import checks
+from pfgen_rs.stats import checks, resampling
 
 _POINTS = 4
 """Of a win; a tie has half, so that the mean of several gold letters is a whole number."""
@@ -64,7 +63,7 @@ def meta(
     *,
     models: Mapping[str, str] | None = None,
     level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     seed: int = 0,
 ) -> MetaEvaluation:
     """Returns how well judges decide pairs whose right letters are known, and how they are biased.
@@ -199,11 +198,11 @@ def _figures(rows: pl.DataFrame, level: float, resamples: int, seed: int) -> pl.
         task = None if part is counts else part["task"][0]
         by_question = part.drop("task").group_by("question_id", maintain_order=True).sum()
         sums = by_question.drop("question_id").to_numpy()
-        drawn = intervals.resampled_values(sums, resamples, seed)
+        drawn = resampling.resampled_values(sums, resamples, seed)
         (_, below), total = np.split(sums, 2, axis=1), np.split(sums.sum(axis=0), 2)
         shares, resampled = quotient(*total), quotient(*np.split(drawn, 2, axis=1))
         number = np.count_nonzero(below, axis=0)
-        bounds = intervals.share_bounds(shares, resampled, level, number)
+        bounds = resampling.share_bounds(shares, resampled, level, number)
         for place, name in enumerate(quotients):
             if n := int(total[1][place]) // _UNITS.get(name, 1):
                 values = [float(each[place]) for each in (shares, *bounds)]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge.agreement import bradley_terry, intervals
+from pfgen_rs.judge.agreement import bradley_terry
 from pfgen_rs.judge.decisions import Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats import checks
+from pfgen_rs.stats import checks, resampling
 
 _OUTCOMES = {"A": 1.0, "B": 0.0, "C": 0.5}
 _NO_SPREAD = 1e-18
@@ -52,7 +52,7 @@ def people_and_judge(
     random choice. With y people's and f the judge's outcomes, a model's rate is
     ȳ − λ(f̄ over people's games − f̄ over all games): unbiased for every λ. Variances are those of sums over
     questions; λ makes them smallest, and is 0 with few questions judged by people. Intervals are Student's,
-    and contain Wilson's (`intervals.widened_bounds`). Linear time.
+    and contain Wilson's (`resampling.widened_bounds`). Linear time.
 
     Raises `InputError` for frames that lack columns, and if people judged no pair of two models;
     `SettingsError` for invalid settings.
@@ -78,7 +78,7 @@ def people_and_judge(
     table = table.sort(
         "together", "judge", "model", descending=[True, True, False], nulls_last=True
     )
-    notes, fewest = [], intervals.fewest_questions(level)
+    notes, fewest = [], resampling.fewest_questions(level)
     if number := pairs["judge"].null_count():
         notes.append(
             f"{counted(number, 'pair')} judged by people and not decided by the judge: for people alone"
@@ -120,7 +120,7 @@ def _rates(y: Floats, f: Floats, questions: Indices, level: float) -> dict[str, 
         len(np.unique(questions[each])) for each in (seen, decided, seen & decided)
     )
     weight = 0.0
-    if both >= intervals.fewest_questions(level) and moved @ moved > _NO_SPREAD:
+    if both >= resampling.fewest_questions(level) and moved @ moved > _NO_SPREAD:
         weight = float(np.clip(people.moved @ moved / (moved @ moved), 0.0, 1.0))
     together = people
     if weight:
@@ -134,7 +134,7 @@ def _rates(y: Floats, f: Floats, questions: Indices, level: float) -> dict[str, 
     clipped = freedom.clip(1, checks.MOST_FREEDOM).tolist()
     reach = [checks.two_sided_quantile(level, each) for each in clipped]
     width = np.where(freedom > 0, reach * np.sqrt(variances), 0.0)
-    low, high = intervals.widened_bounds(
+    low, high = resampling.widened_bounds(
         values, (values - width, values + width), variances, level, numbers
     )
     gain = variances[0] / variances[2] if variances[2] > _NO_SPREAD else 1.0

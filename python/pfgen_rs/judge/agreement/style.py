@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import Pair, decisions as columns
-from pfgen_rs.judge.agreement import bradley_terry, intervals
+from pfgen_rs.judge.agreement import bradley_terry
 from pfgen_rs.judge.decisions import NONE, Indices, Rule
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.stats import checks
+from pfgen_rs.stats import checks, resampling
 
 _MARKDOWN = ("headings", "list items", "bold", "code blocks")
 _NAMES = {"length": ("length",), "markdown": _MARKDOWN, "order": ("order",)}
@@ -84,7 +84,7 @@ def rank_controlled(
     *,
     rule: Rule = "probability",
     level: float = 0.95,
-    resamples: int = intervals.RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     seed: int = 0,
 ) -> Controlled:
     """Returns models ranked by Bradley–Terry with covariates: maximum likelihood, without a penalty.
@@ -110,7 +110,7 @@ def rank_controlled(
     names = [name for group in COVARIATES if group in covariates for name in _NAMES[group]]
     models, games = _games_of(decisions, pairs, names, rule)
     chosen, fit, notes = _fit_unique(games, names)
-    drawn = fit.values + intervals.resampled_values(fit.influence, resamples, seed)
+    drawn = fit.values + resampling.resampled_values(fit.influence, resamples, seed)
     size, of_models = len(models), games.questions_of_models()
     every = np.append(of_models, np.full(len(chosen), games.questions.shape[1]))
     low, high = bradley_terry.strength_bounds(fit.values, drawn, level, every)

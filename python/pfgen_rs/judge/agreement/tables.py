@@ -5,12 +5,12 @@ from itertools import product
 from typing import Any
 
 from pfgen_rs.judge.agreement import measures
-from pfgen_rs.judge.agreement.intervals import Interval, Sums, classes_of, share_bounds, summed
 from pfgen_rs.judge.agreement.measures import same
 from pfgen_rs.judge.decisions import NONE, ORDERS, RULES, Codes, Indices, Judged, Rule
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
+from pfgen_rs.stats.resampling import Interval, Sums, classes_of, share_bounds, summed
 
 PERMUTATIONS = 10_000
 _LETTERS = np.arange(len(LETTERS))

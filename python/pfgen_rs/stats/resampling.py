@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfgen_rs import InputError, PfgenError, extras
-from pfgen_rs.judge.decisions import Indices
 from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.checks import MOST_FREEDOM, check_level, two_sided_quantile
 from pfgen_rs.stats.shares import wilson
 
+Indices = NDArray["np.int64"]
 _NO_SPREAD = 1e-18
 
 
