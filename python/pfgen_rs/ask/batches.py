@@ -168,29 +168,23 @@ class _Asking:
             if submission.batch is None:
                 self._find(submission)
         held = {each for _, ids in self._ledger.holding(asked).values() for each in ids}
-        for path, ids, lines in self._portions([v for k, v in asked.items() if k not in held]):
-            self._submit(path, ids, lines)
+        for path, lines in self._portions([v for k, v in asked.items() if k not in held]):
+            self._submit(path, list(lines), list(lines.values()))
         return list(self._ledger.holding(asked).values())
 
-    def _portions(self, asked: Sequence[_Asked]) -> Iterator[tuple[str, list[str], list[bytes]]]:
+    def _portions(self, asked: Sequence[_Asked]) -> Iterator[tuple[str, dict[str, bytes]]]:
         """Split requests into batches within the provider's limits, each of one path."""
         for path in sorted({each.path for each in asked}):
-            ids: list[str] = []
-            lines: list[bytes] = []
+            lines: dict[str, bytes] = {}
             size = 0
-            for each in asked:
-                if each.path != path:
-                    continue
+            for each in (each for each in asked if each.path == path):
                 line = self._batches.line(each.id, path, each.body)
-                full = len(ids) == self._batches.most or size + len(line) > self._batches.most_bytes
-                if ids and full:
-                    yield path, ids, lines
-                    ids, lines, size = [], [], 0
-                ids.append(each.id)
-                lines.append(line)
                 size += len(line) + 1
-            if ids:
-                yield path, ids, lines
+                if lines and (len(lines) == self._batches.most or size > self._batches.most_bytes):
+                    yield path, lines
+                    lines, size = {}, len(line) + 1
+                lines[each.id] = line
+            yield path, lines
 
     def _submit(self, path: str, ids: Sequence[str], lines: Sequence[bytes]) -> None:
         self._owner.status = "submitting"
