@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import itertools
 import json
 import os
 import re
@@ -184,6 +185,23 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
         with Journal(one.path, ["id"]):
             pass
         assert not other.claim((2,))  # the end of another of this process frees nothing
+
+
+def test_claims_that_share_a_place_free_it_together(windows: Ranges, tmp_path: Path) -> None:
+    twin = next(n for n in itertools.count(2) if _offset((n,)) == _offset((1,)))
+    with (
+        Journal(tmp_path / "j.jsonl", ["id"]) as one,
+        one._claims_path.open("a+b") as elsewhere,
+    ):
+        place = elsewhere.fileno(), _offset((1,))
+        assert one.claim((1,))
+        assert one.claim((twin,))
+        one.release((1,))
+        one.release((1,))
+        assert not locks.lock(*place)
+        one.release((twin,))
+        assert locks.lock(*place)
+        assert not one.claim((1,))
 
 
 # Renames

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,13 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import atomic, json_lines, lines, locks
 
 Key = tuple[Any, ...]
-_PLACES = 1 << 62  # offsets that may be locked
+_PLACES = 1 << 12
+"""Offsets that may be locked: a system searches all locks of a file for each new one.
+
+Keys that share one are claimed by one process at a time.
+"""
 _CLAIMED: set[tuple[str, Key]] = set()  # by this process, whose own locks do not exclude it
+_LOCKED = Counter[tuple[str, int]]()  # how many of them are at each offset of a file
 # The handle of each file of claims, and how many journals of this process use it: closing any other handle
 # would drop all POSIX locks of the process on the file.
 _HANDLES: dict[str, tuple[IO[bytes], int]] = {}
@@ -47,8 +53,8 @@ class Journal:
     """Records of answers in a file of JSON lines, each found by the values of some `fields`.
 
     Every process reads what others append. A record is claimed before it is asked for, by locking a byte
-    whose position is a digest of its key; the lock ends with the process. On file systems without locks, only
-    one process may use a journal. `noted` is called with every record that is read or appended.
+    whose position follows from a digest of its key; the lock ends with the process. On file systems without
+    locks, only one process may use a journal. `noted` is called with every record that is read or appended.
     """
 
     def __init__(
@@ -164,27 +170,31 @@ class Journal:
 
     def claim(self, key: Key) -> bool:
         """Claim a record that is to be asked for; returns false if another process has claimed it."""
-        place = (self._name, key)
+        place, offset = (self._name, key), (self._name, _offset(key))
         with _CLAIMED_LOCK:
-            if place in _CLAIMED:
+            if place in _CLAIMED or not (_LOCKED[offset] or self._lock_place(offset[1])):
                 return False
-            if not self._lock_place(key):
-                return False
+            _LOCKED[offset] += 1
             _CLAIMED.add(place)
             self._claimed.add(place)
         return True
 
     def release(self, key: Key) -> None:
         """Give up a claim."""
+        place, offset = (self._name, key), (self._name, _offset(key))
         with _CLAIMED_LOCK:
-            place = (self._name, key)
+            if place not in self._claimed:
+                return
             _CLAIMED.discard(place)
             self._claimed.discard(place)
-            if self._claims is not None:
-                locks.unlock(self._claims.fileno(), _offset(key))
+            _LOCKED[offset] -= 1
+            if not _LOCKED[offset]:
+                del _LOCKED[offset]
+                if self._claims is not None:
+                    locks.unlock(self._claims.fileno(), offset[1])
 
-    def _lock_place(self, key: Key) -> bool:
-        return self._claims is None or locks.lock(self._claims.fileno(), _offset(key))
+    def _lock_place(self, offset: int) -> bool:
+        return self._claims is None or locks.lock(self._claims.fileno(), offset)
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.
