@@ -25,7 +25,7 @@ from made_dialogues import (
     rating,
     write_json_lines,
 )
-from pfgen_rs.drawing import style
+from pfgen_rs.drawing import radar, style
 from pfgen_rs.drawing.figures import svg
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge import dialogues as made
@@ -529,7 +529,7 @@ def test_table_6_says_what_is_left_out_and_draws_some_of_many_models() -> None:
     frame = _model_frame(1).with_columns(pl.lit(2).alias("invalid"))
     assert model_table(frame).notes == ["Dialogues with invalid ratings, left out: 6"]
     table = model_table(_model_frame(20))
-    assert len(table.figure().axes[0].lines) == layout.MOST
+    assert len(table.figure().axes[0].lines) == radar.MOST
     assert len(table.grid.rows) == 60
 
 

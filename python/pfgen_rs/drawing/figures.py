@@ -6,7 +6,7 @@ The same figure gives the same bytes.
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -179,6 +179,24 @@ def heat_map(
         colours = axes.figure.colorbar(image, ax=axes, shrink=shrink, aspect=28, pad=0.015)
         colours.set_label(bar)
         colours.outline.set_visible(False)
+
+
+def pair_map(
+    axes: Axes, rows: Sequence[tuple[str, str, float]], names: Mapping[str, str], **how: Any
+) -> list[str]:
+    """Draw a number for every two of some names as a symmetric `heat_map`; returns it as texts.
+
+    `rows`: two names and their number. `names`: all of them in order, as they are shown. `how`: arguments of
+    `heat_map`; the lowest colour is that of 0, or of the lowest number below.
+    """
+    order, labels = list(names), list(names.values())
+    cells = np.full((len(order), len(order)), np.nan)
+    for one, other, number in rows:
+        i, j = order.index(one), order.index(other)
+        cells[i, j] = cells[j, i] = number
+    lowest = min([0.0, *(number for _, _, number in rows)])
+    heat_map(axes, cells, labels, labels, lowest=lowest, size=8, **how)
+    return [f"{names[one]} – {names[other]}: {number:.3f}" for one, other, number in rows]
 
 
 def room_for_labels(labels: Sequence[str]) -> float:

@@ -148,33 +148,17 @@ def agreement_matrix(
         raise PlotError(
             f"too many judges and raters for one figure: {len(names)}, at most {_MATRIX}"
         )
-    cells = np.full((len(names), len(names)), np.nan)
     rows = table.select("one", "other", "kappa").drop_nulls("kappa").rows()
-    for one, other, number in rows:
-        i, j = names.index(one), names.index(other)
-        cells[i, j] = cells[j, i] = number
-    if not np.isfinite(cells).any():
+    if not rows:
         raise PlotError("nothing to draw: no two of them judged the same pairs")
     with drawing(language, font) as look:
-        labels = [look.name(name, 40) for name in names]
-        cell, room = 0.9 + 0.62 * len(names), figures.room_for_labels(labels)
+        shown = {name: look.name(name, 40) for name in names}
+        cell, room = 0.9 + 0.62 * len(names), figures.room_for_labels(list(shown.values()))
         size = (1.8 + cell + room, 1.2 + cell + 0.7 * room)
         figure = look.figure(title, "Agreement of judges and raters", *size)
         bar = look.say("Cohen's κ")
-        figures.heat_map(
-            figure.subplots(),
-            cells,
-            labels,
-            labels,
-            lowest=min(0.0, float(np.nanmin(cells))),
-            bar=bar,
-            size=8,
-        )
-        said = "; ".join(
-            f"{labels[names.index(one)]} – {labels[names.index(other)]}: {number:.3f}"
-            for one, other, number in rows
-        )
-        return finish(figure, f"{bar}: {said}")
+        said = figures.pair_map(figure.subplots(), rows, shown, bar=bar)
+        return finish(figure, f"{bar}: {'; '.join(said)}")
 
 
 def _agreements(

@@ -1,6 +1,5 @@
 """A table as a frame, as text like the paper's (columns by category), as a figure and as files."""
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io import atomic, table_writer
 from pfgen_rs.io.text import inert
-from pfgen_rs.lazy import Figure, np, pl
+from pfgen_rs.lazy import Figure, pl
 
 MISSING = "–"
 
@@ -156,54 +155,7 @@ def _cell(
     )
 
 
-# Figures: radar charts by category, intervals, and agreement of judges.
-
-
-MOST = len(style.COLOURS)
-"""Lines on a radar chart; more would hide each other."""
-_PANELS = 3  # side by side
-
-
-def radar(
-    table: pl.DataFrame,
-    look: style.Look,
-    title: str | None,
-    *,
-    label: str,
-    values: Mapping[str, str],
-    usual: str,
-    panel: str | None = None,
-    top: float | None = None,
-) -> Figure:
-    """Draw values by category on radar charts, one line per `label`.
-
-    `table`: columns `category`, `label`, and those of `values`, whose headings (ours) are given. One chart
-    per value column, or per value of the column `panel`. `top`: end of the axis (default: the largest
-    value). `usual`: the title unless `title` is given. The first 7 labels are drawn.
-    """
-    categories = table["category"].unique(maintain_order=True).to_list()
-    labels = table[label].unique(maintain_order=True).to_list()[:MOST]
-    charts = _radar_charts(table, values, panel, look)
-    across = 2 if len(charts) == 4 else min(len(charts), _PANELS)
-    down = math.ceil(len(charts) / across)
-    figure = look.figure(title, usual, 0.8 + 4.1 * across, 1.3 + 3.7 * down)
-    all_axes = figure.subplots(down, across, squeeze=False, subplot_kw={"projection": "polar"})
-    for axes in all_axes.flat[len(charts) :]:
-        axes.set_axis_off()
-    said = []
-    for axes, (heading, part, value) in zip(all_axes.flat, charts, strict=False):
-        axes.set_title(heading, pad=14)
-        lines = _radar_lines(part, label, value, labels, categories)
-        _draw_radar(axes, lines, categories, top, look)
-        said += [
-            f"{heading}: {look.name(name)} {_radar_numbers(numbers, categories)}"
-            for name, numbers in lines.items()
-        ]
-    handles, _ = all_axes.flat[0].get_legend_handles_labels()
-    names = [look.name(name, 30) for name in labels]
-    columns = min(len(names), 2 * across, 4)
-    figure.legend(handles, names, loc="outside lower center", ncols=columns)
-    return figures.finish(figure, "; ".join(said))
+# Figures: intervals, and agreement of judges; `drawing.radar` draws values by category.
 
 
 def interval_points(
@@ -249,77 +201,10 @@ def agreement_matrix(
     size = 1.2 + 0.62 * len(judges)
     figure = look.figure(title, usual, 1.6 + size * len(values), 1.6 + size)
     panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
-    said, names = [], [look.name(judge, 20) for judge in judges]
+    said, names = list[str](), {judge: look.name(judge, 20) for judge in judges}
     for axes, (value, heading) in zip(panels, values.items(), strict=True):
-        cells = np.full((len(judges), len(judges)), np.nan)
-        for row in table.to_dicts():
-            i, j = judges.index(row["judge_a"]), judges.index(row["judge_b"])
-            if row[value] is not None:
-                cells[i, j] = cells[j, i] = row[value]
-                said.append(f"{heading}, {names[i]} – {names[j]}: {row[value]:.3f}")
         axes.set_title(look.say(heading))
-        figures.heat_map(axes, cells, names, names, size=8)
+        rows = table.select("judge_a", "judge_b", value).drop_nulls(value).rows()
+        told = figures.pair_map(axes, rows, names)
+        said += [f"{heading}, {each}" for each in told]
     return figures.finish(figure, "; ".join(said))
-
-
-def _radar_charts(
-    table: pl.DataFrame, values: Mapping[str, str], panel: str | None, look: style.Look
-) -> list[tuple[str, pl.DataFrame, str]]:
-    """Returns heading, rows and value column of each chart."""
-    if panel is None:
-        return [(look.say(heading), table, value) for value, heading in values.items()]
-    [value] = values
-    parts = table.partition_by(panel, maintain_order=True)
-    return [(look.name(part[panel][0]), part, value) for part in parts]
-
-
-def _radar_lines(
-    part: pl.DataFrame,
-    label: str,
-    value: str,
-    labels: Sequence[str],
-    categories: Sequence[str],
-) -> dict[str, list[float]]:
-    """Returns the values of each label in the order of the categories, NaN where there is none."""
-    found = {name: [math.nan] * len(categories) for name in labels}
-    places = {category: i for i, category in enumerate(categories)}
-    for name, category, number in part.select(label, "category", value).rows():
-        if name in found and number is not None:
-            found[name][places[category]] = number
-    return found
-
-
-def _draw_radar(
-    axes: Any,
-    lines: Mapping[str, Sequence[float]],
-    categories: Sequence[str],
-    top: float | None,
-    look: style.Look,
-) -> None:
-    angles = np.linspace(0, 2 * np.pi, len(categories), endpoint=False)
-    axes.set_theta_offset(np.pi / 2)
-    axes.set_theta_direction(-1)
-    for place, (name, numbers) in enumerate(lines.items()):
-        axes.plot(
-            [*angles, angles[0]],
-            [*numbers, numbers[0]],
-            color=style.COLOURS[place % len(style.COLOURS)],
-            marker=style.MARKERS[place % len(style.MARKERS)],
-            markersize=4,
-            linewidth=1.4,
-            label=name if not name.startswith("_") else f" {name}",
-        )
-    axes.set_xticks(angles, [look.name(category) for category in categories])
-    known = [number for numbers in lines.values() for number in numbers if math.isfinite(number)]
-    axes.set_ylim(0, top or 1.05 * max(known, default=1.0))
-    axes.tick_params(axis="x", pad=9)
-    axes.tick_params(axis="y", labelsize=7, labelcolor=style.GREY)
-    axes.spines["polar"].set_color(style.GREY)
-
-
-def _radar_numbers(numbers: Sequence[float], categories: Sequence[str]) -> str:
-    return ", ".join(
-        f"{category} {number:.2f}"
-        for category, number in zip(categories, numbers, strict=True)
-        if math.isfinite(number)
-    )

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from pfgen_rs.drawing.radar import radar
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import json_lines, text
 from pfgen_rs.judge.dialogues import association, fastchat_files, grading, layout, tables
@@ -161,7 +162,7 @@ def model_table(frame: pl.DataFrame) -> Table:
         frame,
         layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
         layout.drawing(
-            layout.radar,
+            radar,
             frame.filter(~pl.col("category").is_in([association.MEAN, association.OVERALL])),
             label="model",
             values={"rating": "Rating"},
@@ -193,9 +194,7 @@ class _Means(NamedTuple):
             f"Table {name}: mean {self.what.lower()} of {which}{unit}",
             frame,
             layout.by_category(frame, [label], self.headings, self.digits),
-            layout.drawing(
-                layout.radar, frame, label=label, values=self.drawn, top=self.top, usual=usual
-            ),
+            layout.drawing(radar, frame, label=label, values=self.drawn, top=self.top, usual=usual),
             notes,
         )
 
@@ -287,7 +286,7 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
 def _means_table(ratings: fastchat_files.Ratings, categories: Mapping[str, str]) -> Table:
     frame = association.model_means(ratings, categories)
     draw = layout.drawing(
-        layout.radar,
+        radar,
         frame.filter(pl.col("category").is_in(list(categories.values()))),
         label="model",
         values={"mean": "Rating"},

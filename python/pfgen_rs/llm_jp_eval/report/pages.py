@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pfgen_rs.drawing import radar as radar_lines
 from pfgen_rs.drawing.figures import finish
-from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Language, Look, drawing
+from pfgen_rs.drawing.style import COLOURS, GREY, INK, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, np, pl
@@ -349,7 +350,8 @@ def radar(
         for place, run in enumerate(report.runs):
             known = [report.estimates[run][column.name].value for column in columns]
             values = [math.nan if value is None else max(value, 0.0) for value in known]
-            _radar_line(axes, place, values, look.name(run, 60), filled=len(report.runs) <= _FILLED)
+            name, filled = look.name(run, 60), len(report.runs) <= _FILLED
+            radar_lines.add_line(axes, place, values, name, filled=filled)
         across = 1 if max(map(len, report.runs)) > 28 else 2
         legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
         if told := _star_text(report, columns, look):
@@ -359,39 +361,10 @@ def radar(
 
 
 def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
-    axes.set_theta_offset(math.pi / 2)
-    axes.set_theta_direction(-1)
-    labels = [_starred_name(report, column, look) for column in columns]
-    axes.set_xticks(_radar_angles(len(columns)), labels, fontsize=11)
-    axes.tick_params(axis="x", pad=8)
+    radar_lines.set_axes(axes, [_starred_name(report, each, look) for each in columns], fontsize=11)
     axes.set_ylim(0, 1)
     axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1.0"], color=GREY)
     axes.set_rlabel_position(180 / len(columns))
-
-
-def _radar_angles(number: int) -> list[float]:
-    return [2 * math.pi * place / number for place in range(number)]
-
-
-def _radar_line(
-    axes: Any, place: int, values: Sequence[float], label: str, *, filled: bool
-) -> None:
-    angles = _radar_angles(len(values))
-    colour = COLOURS[place % len(COLOURS)]
-    around = [*angles, angles[0]], [*values, values[0]]
-    axes.plot(
-        *around,
-        color=colour,
-        linestyle=DASHES[place // len(COLOURS) % len(DASHES)],
-        marker=MARKERS[place % len(MARKERS)],
-        markersize=4.5,
-        linewidth=1.8,
-        label=label,
-        clip_on=False,
-        zorder=3,
-    )
-    if filled and not any(map(math.isnan, values)):
-        axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
 
 
 PLOTS: Mapping[str, Callable[..., Figure]] = MappingProxyType({"radar": radar, "bars": bars})
