@@ -396,8 +396,8 @@ def check_verdicts(folder: Path, present: dict[str, Pair]) -> None:
     for name, (one, two) in found.items():
         assert shown[name] == ("." if one is None else plain[name].verdicts[0] or "-")
         outputs = [[] if r is None else [r["output"]] for r in (one, two)]
-        said = [view.judges[0].samples(name, order) for order in (1, 2)]
-        assert [[each.output for each in own] for own in said] == outputs
+        told = [view.judges[0].samples(name, order) for order in (1, 2)]
+        assert [[each.output for each in own] for own in told] == outputs
     exported = {(r["pair"], r["order"]): r for r in read_folder(folder).judgments}
     assert exported == {
         (p, n): r for p, records in found.items() for n, r in enumerate(records, 1) if r

@@ -195,10 +195,20 @@ def _judged(client: _Client, folder: Path, number: int = PAIRS, samples: int = 1
     write_objects(pairs, map(_pair, range(number)))
     prompt.write_text(LETTER, encoding="utf-8")
     options = ("--model", MODEL, "--max-tokens", 8, "--keep-going", "--prompts", prompt)
-    if samples > 1:
-        options += ("--samples", samples)
+    several = ("--samples", samples) if samples > 1 else ()
     told = client.killed_and_resumed(
-        *("judge", "compare", pairs, *ENGINE, *options, "--prompt", "letter", "--out", out),
+        *(
+            "judge",
+            "compare",
+            pairs,
+            *ENGINE,
+            *options,
+            *several,
+            "--prompt",
+            "letter",
+            "--out",
+            out,
+        ),
         journal=out / "judgments.jsonl",
         total=total,
     )
