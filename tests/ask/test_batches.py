@@ -2,15 +2,17 @@
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fault_server as faults
-from batch_service import KEY, BatchService, HangUpError, Plan, prompt_of, said
+from batch_service import KEY, BatchService, HangUpError, Plan, StatusError, prompt_of, said
 from engine_tasks import SHORT
 from fault_server import FaultServer
 from generating import Place
@@ -18,6 +20,7 @@ from helpers import pfgen
 from judging import JUDGE, keys, made_pairs, records
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.batch_forms import AnthropicBatches, OpenAIBatches
+from pfgen_rs.ask.batch_ledger import Ledger
 from pfgen_rs.ask.batches import BatchEngine, pause
 from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.engines.anthropic import AnthropicEngine
@@ -25,8 +28,8 @@ from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.loop import Asked, ask
 from pfgen_rs.ask.protocol import Engine
-from pfgen_rs.ask.request import Group, Request
-from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.ask.request import Group, Request, Retry
+from pfgen_rs.errors import GenerationError, InputError, SettingsError
 from pfgen_rs.judge import Pair, write_pairs
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
@@ -101,7 +104,7 @@ def test_a_batch_has_the_requests_that_would_be_sent_one_by_one(kind: str, tmp_p
     assert [r["digest"] for r in found] == [r["digest"] for r in sorted_as(found, tmp_path / "w")]
     assert {record["served"] for record in found} == {"served-2"}
     assert {record["batch"] for record in found} == {batch.name}
-    assert {len(i) for i, _ in batch.requests} == {49}
+    assert {len(i) for i, _ in batch.requests} == {58}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "cached_tokens": 40}
     assert all(record["usage"] == usage for record in found)
     assert all(KEY not in str(call) for call in service.calls)
@@ -299,6 +302,102 @@ def test_a_batch_of_somebody_else_is_not_taken_for_the_own(tmp_path: Path) -> No
     assert set(service.asked.values()) == {1}
 
 
+def test_another_folder_s_batch_of_the_same_requests_is_not_taken(tmp_path: Path) -> None:
+    def create() -> None:
+        if len(service.calls) == 1:  # another folder submits what this one could not
+            judge(service, "anthropic", tmp_path / "w")
+            raise HangUpError
+
+    with BatchService() as service:
+        service.hooks["before create"] = create
+        assert judge(service, "anthropic", tmp_path / "v").complete
+    batches = [{r["batch"] for r in records(tmp_path / name)} for name in "wv"]
+    assert batches == [{"batch_0"}, {"batch_1"}]
+
+
+@BOTH
+@pytest.mark.parametrize("lag", [2, 9])
+def test_a_batch_that_was_created_without_a_clear_answer_is_found_later(
+    kind: str, lag: int, tmp_path: Path
+) -> None:
+    """The list shows it only after some looks, possibly those of another call."""
+    hidden: list[Any] = []
+
+    def create() -> None:
+        del service.hooks["create"]
+        service.hooks["before create"] = lambda: (_ for _ in ()).throw(StatusError(503))
+        raise StatusError(504)
+
+    def listed() -> None:
+        hidden.extend(service.batches)
+        service.batches.clear()
+        if sum("limit=" in path for _, path in service.calls) > lag:
+            service.batches.extend(hidden)
+            hidden.clear()
+
+    with BatchService() as service:
+        service.hooks |= {"create": create, "list": listed}
+        if lag == 9:
+            with pytest.raises(GenerationError, match=r"answered 503: not today\. Check"):
+                judge(service, kind, tmp_path / "v")
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+    assert set(service.asked.values()) == {1}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "said_"),
+    [
+        (f"b-{KEY}", "has the API key"),
+        ("\ud800", "is missing or unprintable"),
+        ("\x1b[31m", "is missing or unpr"),
+    ],
+)
+def test_names_that_must_not_be_noted_are_refused(
+    kind: str, name: str, said_: str, tmp_path: Path
+) -> None:
+    def create() -> None:
+        service.batches[0].name = name
+
+    with BatchService() as service:
+        service.hooks["create"] = create
+        with pytest.raises(GenerationError, match=said_) as caught:
+            judge(service, kind, tmp_path / "v")
+    assert KEY not in str(caught.value)
+    assert all(KEY.encode() not in p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+
+
+def test_strangers_are_told_without_the_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def edit(lines: list[bytes]) -> list[bytes]:
+        strangers = ({**json.loads(lines[0]), "custom_id": i} for i in (f"a-{KEY[:14]}", KEY))
+        return [*(json.dumps(each).encode() for each in strangers), *lines]
+
+    with BatchService(Plan(edit=edit)) as service:
+        assert judge(service, "openai", tmp_path / "v").complete
+    assert "such as 'a-***'" in caplog.text
+    assert KEY[:8] not in caplog.text
+
+
+def test_a_damaged_ledger_is_an_error_with_its_line(tmp_path: Path) -> None:
+    ledger = tmp_path / "v" / ".judgments.jsonl.batches"
+    ledger.parent.mkdir()
+    record = {"event": "submitting", "tag": "t", "base_url": "u", "ids": [5], "file": None}
+    ledger.write_text(json.dumps({**record, "time": 0}) + "\n")
+    with BatchService() as service, pytest.raises(InputError, match=r"line 1: is not the record"):
+        judge(service, "openai", tmp_path / "v")
+
+
+@pytest.mark.parametrize(
+    "usage", ["x", [1], {"prompt_tokens": "x", "cached_tokens": 10**400}, {"prompt_tokens": None}]
+)
+def test_usage_that_is_none_costs_nothing(usage: object) -> None:
+    good = {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 500_000}}
+    assert Prices(1.0, 2.0).spent([{"usage": usage}, good]) == 2.0
+
+
 def test_empty_answers_are_asked_for_anew(tmp_path: Path) -> None:
     place = Place(tmp_path)
     with BatchService() as service:
@@ -314,7 +413,9 @@ def test_servers_without_batches_are_told(tmp_path: Path) -> None:
     with FaultServer(default=faults.raw(b"{}")) as server:
         engine = AnthropicEngine("m", base_url=server.url, retries=0)
         batched = engines.in_batches(engine, poll=0.02)
-        with pytest.raises(GenerationError, match="is not that of a batch API: 'id' is missing"):
+        with pytest.raises(
+            GenerationError, match="is not that of a batch API: 'id' is missing or unpr"
+        ):
             compare(made_pairs(2), batched, JUDGE, REASON, tmp_path / "v")
 
 
@@ -380,14 +481,34 @@ def test_another_address_is_refused(kind: str, tmp_path: Path) -> None:
 
 
 @BOTH
-def test_a_batch_that_is_gone_is_an_error(kind: str, tmp_path: Path) -> None:
-    with BatchService(Plan(looks=99)) as service:
+@pytest.mark.parametrize(
+    ("hook", "said_"),
+    [("look", "batch batch_0 is not"), ("results", "results of batch batch_0 are not")],
+)
+def test_a_batch_that_is_gone_keeps_no_other_from_being_collected(
+    kind: str, hook: str, said_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look() -> None:
+        if "batch_0" in service.calls[-1][1]:
+            raise StatusError(404 if hook == "look" else 410)
+
+    for form in (OpenAIBatches, AnthropicBatches):
+        monkeypatch.setattr(form, "most", 10)
+    with BatchService() as service:
         judge(service, kind, tmp_path / "v", wait=False)
-        service.batches.clear()
-        with pytest.raises(
-            GenerationError, match=r"which 16 requests are in, is not found.*\.batches"
-        ):
+        service.hooks[hook] = look
+        with pytest.raises(GenerationError, match=f"{said_} found: .*asks 10 requests") as caught:
             judge(service, kind, tmp_path / "v")
+        assert len(records(tmp_path / "v")) == 6
+        assert len(service.batches) == 2
+        # What it says gives up that batch alone.
+        found = re.search(r"lines with (\S+) from (\S+),", str(caught.value))
+        assert found is not None
+        lines = Path(found[2]).read_text().splitlines(keepends=True)
+        Path(found[2]).write_text("".join(line for line in lines if found[1] not in line))
+        assert judge(service, kind, tmp_path / "v").complete
+        check(service, tmp_path / "v")
+        assert sorted(service.asked.values()) == [1] * 6 + [2] * 10
 
 
 @BOTH
@@ -402,7 +523,9 @@ def test_answers_with_the_key_are_discarded(kind: str, tmp_path: Path) -> None:
 
 
 @BOTH
-def test_a_budget_holds_for_batches(kind: str, tmp_path: Path) -> None:
+def test_a_budget_holds_for_batches(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     requests = list(comparison_requests(made_pairs(8), REASON))
     counter = token_counter("m")
     prices = Prices(1.0, 10.0, batch=0.5).in_batches()
@@ -415,6 +538,7 @@ def test_a_budget_holds_for_batches(kind: str, tmp_path: Path) -> None:
         assert asked.spent == pytest.approx(asked.new * prices.cost(100, 10))
         assert (asked.spent or 0) <= budget.limit
         assert asked.unaffordable + asked.new == TOTAL
+    assert caplog.text.count("the budget allows 5 of 16 requests at a time") == 1
 
 
 def test_retries_of_what_is_invalid_are_new_requests(tmp_path: Path) -> None:
@@ -430,6 +554,32 @@ def test_retries_of_what_is_invalid_are_new_requests(tmp_path: Path) -> None:
         assert (done.returncode, "4 new" in done.stdout) == (0, True), done.stderr
         assert set(service.asked.values()) == {2}
         assert len({i for batch in service.batches for i, _ in batch.requests}) == 8
+
+
+def test_a_retry_is_never_credited_with_an_answer_that_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call before ended when it had stored the answers, and had not noted that."""
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def run(asked: Judge) -> Asked:
+        return judge(service, "openai", tmp_path / "v", judge=asked, pairs=made_pairs(2))
+
+    again = replace(JUDGE, retry=Retry(None))
+    with BatchService() as service:
+        service.says = lambda _: "わかりません"
+        run(JUDGE)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "settled", dies)
+            with pytest.raises(KeyboardInterrupt):
+                run(again)
+        assert len(records(tmp_path / "v")) == 8
+        service.says = said
+        assert run(again).complete
+    by_batch = Counter(record["batch"] for record in records(tmp_path / "v"))
+    assert by_batch == {"batch_0": 4, "batch_1": 4, "batch_2": 4}
 
 
 def test_tasks_of_different_parameters_share_a_batch(tmp_path: Path) -> None:

@@ -195,7 +195,10 @@ def test_texts_come_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("refusal", "said"),
     [
-        (faults.status(400, "bad stop", param="stop"), "It rejects the option stop"),
+        (
+            faults.status(400, "bad stop.", param="stop"),
+            "400: bad stop. It rejects the option stop",
+        ),
         (faults.status(422, "extra: seed is not permitted"), "It rejects the option seed"),
         (faults.status(400, "the prompt is too long"), "answered 400: the prompt is too long"),
         (faults.raw(b'{"detail": [{"loc": ["top_p"]}]}', 422), "It rejects the option top_p"),

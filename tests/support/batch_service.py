@@ -26,6 +26,10 @@ class HangUpError(Exception):
     """The connection is closed without a reply."""
 
 
+class StatusError(Exception):
+    """The reply is an error with this status."""
+
+
 @dataclass
 class Plan:
     """What becomes of a batch.
@@ -78,8 +82,8 @@ class BatchService:
 
     `plans`: for the batches in the order of their creation, then `Plan()`. `hooks`: called before a reply, by
     what was asked (`upload`, `before create`, `create`, `look`, `results`, `list`, `single`); they may kill
-    the `client` or raise `HangUpError`. `asked` counts what it was asked to answer, by prompt and seed.
-    `calls`: all requests.
+    the `client`, or raise `HangUpError` or `StatusError`. `asked` counts what was to be answered, by prompt
+    and seed. `calls`: all requests.
     """
 
     def __init__(self, *plans: Plan) -> None:
@@ -198,6 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
         except HangUpError:
             self.close_connection = True
             return
+        except StatusError as error:
+            status, reply = error.args[0], {"error": {"message": "not today."}}
         sent = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
         try:
             self.send_response(status)

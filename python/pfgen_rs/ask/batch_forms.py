@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, Protocol
 from urllib.parse import quote
 
-from pfgen_rs.ask import retrying
+from pfgen_rs.ask import retrying, server
 from pfgen_rs.ask.wire import encoded
 from pfgen_rs.errors import GenerationError
 
@@ -17,6 +17,7 @@ Reply = Mapping[str, Any] | retrying.ErrorReply | str
 """What a batch has for a request: a reply as to a single one, an error, or why there is none."""
 
 _PAGE = 100  # batches of a list
+_NAME = 49  # characters: a name has two parts
 _SLACK = 600.0  # seconds by which clocks may differ
 _TAG = "pfgen_rs"
 _STATUS = {
@@ -29,12 +30,17 @@ _STATUS = {
 """Statuses that Anthropic's kinds of errors have, which batches do not tell; others are 500."""
 
 
+def name_of(custom_id: str) -> str:
+    """Returns the name of a request, whose `custom_id` goes on with what tells submissions apart."""
+    return custom_id[:_NAME]
+
+
 @dataclass
 class Submission:
     """A batch that was submitted, or is about to be.
 
-    `tag`: names it here. `ids`: the requests in it. `since`: when it was noted, in seconds since 1970.
-    `file`: the uploaded file. `batch`: its name at the server, once known.
+    `tag`: names it here. `ids`: the `custom_id` of each request in it. `since`: when it was noted, in seconds
+    since 1970. `file`: the uploaded file. `batch`: its name at the server, once known.
     """
 
     tag: str
@@ -69,6 +75,40 @@ class BatchForm(Protocol):
     """Why requests have no result, by the status of their batch."""
     is_found_by_name: ClassVar[bool]
     """Whether `found` yields nothing but the batch that is looked for."""
+    place: server.Place
+
+    def __init__(self, place: server.Place) -> None:
+        self.place = place
+
+    def text(self, reply: Mapping[str, Any], key: str) -> str:
+        """Returns a name that the server gives. Raises `GenerationError` if it is none that can be noted."""
+        value = reply.get(key)
+        if not isinstance(value, str) or not value or not value.isprintable():
+            raise GenerationError(
+                f"the server's reply is not that of a batch API: {key!r} is missing or unprintable. Check "
+                "that it has batches"
+            )
+        if self.place.is_exposed_by(value):
+            raise GenerationError(
+                f"the server's reply has the API key ({self.place.service.key}) in {key!r}, and is not used"
+            )
+        return value
+
+    def listed(self, call: Call, path: str, cursor: str) -> Iterator[Mapping[str, Any]]:
+        """Yield all batches of a list, the newest first."""
+        after = ""
+        while True:
+            reply = call("GET", f"{path}?limit={_PAGE}{after}")
+            data = reply.get("data")
+            batches = (
+                [each for each in data if isinstance(each, Mapping)]
+                if isinstance(data, list)
+                else []
+            )
+            yield from batches
+            if not reply.get("has_more") or not batches:
+                return
+            after = f"&{cursor}={quote(self.text(batches[-1], 'id'), safe='')}"
 
     def line(self, custom_id: str, path: str, body: Mapping[str, Any]) -> bytes:
         """Returns a request as it stands in a batch."""
@@ -124,7 +164,7 @@ class OpenAIBatches(BatchForm):
             [parts, *(line + b"\n" for line in lines), f"\r\n--{mark}--\r\n".encode()]
         )
         headers = {"Content-Type": f"multipart/form-data; boundary={mark}"}
-        return _text(call("POST", "/files", content, headers), "id")
+        return self.text(call("POST", "/files", content, headers), "id")
 
     def creation(
         self, submission: Submission, path: str, _lines: Sequence[bytes]
@@ -140,18 +180,20 @@ class OpenAIBatches(BatchForm):
 
     def state(self, reply: Mapping[str, Any]) -> State:
         """Read a batch."""
-        status, counts = _text(reply, "status"), _mapping(reply.get("request_counts"))
+        status, counts = self.text(reply, "status"), _mapping(reply.get("request_counts"))
         done, failed = (_number(counts, key) for key in ("completed", "failed"))
-        files = (reply.get(f"{kind}_file_id") for kind in ("output", "error"))
+        files = (f"{kind}_file_id" for kind in ("output", "error"))
         return State(
-            _text(reply, "id"),
+            self.text(reply, "id"),
             status,
             status in self._ENDED,
             done + failed,
             _number(counts, "total"),
             _refusals(reply.get("errors")) if status == "failed" else "",
             tuple(
-                f"/files/{quote(file, safe='')}/content" for file in files if isinstance(file, str)
+                f"/files/{quote(self.text(reply, key), safe='')}/content"
+                for key in files
+                if reply.get(key)
             ),
         )
 
@@ -161,7 +203,7 @@ class OpenAIBatches(BatchForm):
 
     def found(self, call: Call, submission: Submission) -> Iterator[State]:
         """Yield the batch with the tag or, from servers without metadata, with the file."""
-        for reply in _listed(call, "/batches", "after"):
+        for reply in self.listed(call, "/batches", "after"):
             created = reply.get("created_at")
             if isinstance(created, int) and created < submission.since - 86400:
                 return
@@ -171,7 +213,7 @@ class OpenAIBatches(BatchForm):
 
     def result(self, record: Mapping[str, Any]) -> tuple[str, Reply]:
         """Read a line of results or errors."""
-        custom_id, response = _text(record, "custom_id"), record.get("response")
+        custom_id, response = self.text(record, "custom_id"), record.get("response")
         if not isinstance(response, Mapping):
             error = _mapping(record.get("error"))
             return custom_id, str(error.get("message") or error.get("code") or "no response")
@@ -207,7 +249,7 @@ class AnthropicBatches(BatchForm):
 
     def state(self, reply: Mapping[str, Any]) -> State:
         """Read a batch."""
-        batch, status = _text(reply, "id"), _text(reply, "processing_status")
+        batch, status = self.text(reply, "id"), self.text(reply, "processing_status")
         counts = _mapping(reply.get("request_counts"))
         kinds = ("succeeded", "errored", "canceled", "expired")
         done = sum(_number(counts, kind) for kind in kinds)
@@ -222,7 +264,7 @@ class AnthropicBatches(BatchForm):
 
     def found(self, call: Call, submission: Submission) -> Iterator[State]:
         """Yield batches of as many requests that were created since."""
-        for reply in _listed(call, self._PATH, "after_id"):
+        for reply in self.listed(call, self._PATH, "after_id"):
             if _seconds(reply.get("created_at")) < submission.since - _SLACK:
                 return
             state = self.state(reply)
@@ -231,8 +273,8 @@ class AnthropicBatches(BatchForm):
 
     def result(self, record: Mapping[str, Any]) -> tuple[str, Reply]:
         """Read a line of results."""
-        custom_id, found = _text(record, "custom_id"), _mapping(record.get("result"))
-        kind = _text(found, "type")
+        custom_id, found = self.text(record, "custom_id"), _mapping(record.get("result"))
+        kind = self.text(found, "type")
         if kind == "succeeded":
             return custom_id, _mapping(found.get("message"))
         if kind != "errored":
@@ -242,21 +284,6 @@ class AnthropicBatches(BatchForm):
         error = _mapping(error.get("error", error))
         status = _STATUS.get(str(error.get("type")), 500)
         return custom_id, retrying.ErrorReply(status, {}, "", error)
-
-
-def _listed(call: Call, path: str, cursor: str) -> Iterator[Mapping[str, Any]]:
-    """Yield all batches of a list, the newest first."""
-    after = ""
-    while True:
-        reply = call("GET", f"{path}?limit={_PAGE}{after}")
-        data = reply.get("data")
-        batches = (
-            [each for each in data if isinstance(each, Mapping)] if isinstance(data, list) else []
-        )
-        yield from batches
-        if not reply.get("has_more") or not batches:
-            return
-        after = f"&{cursor}={quote(_text(batches[-1], 'id'), safe='')}"
 
 
 def _refusals(errors: object) -> str:
@@ -270,15 +297,6 @@ def _refusals(errors: object) -> str:
         words.append(f"{where}{each.get('message') or each.get('code')}")
     more = f" (and {len(listed) - 3} more)" if len(listed) > 3 else ""
     return "; ".join(words) + more or "no reason was given"
-
-
-def _text(reply: Mapping[str, Any], key: str) -> str:
-    value = reply.get(key)
-    if not isinstance(value, str) or not value:
-        raise GenerationError(
-            f"the server's reply is not that of a batch API: {key!r} is missing. Check that it has batches"
-        )
-    return value
 
 
 def _number(counts: Mapping[str, Any], key: str) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from pfgen_rs.ask.batch_forms import Submission
+from pfgen_rs.ask.batch_forms import Submission, name_of
 from pfgen_rs.ask.journal import Journal, Key
 from pfgen_rs.errors import InputError
 
@@ -102,11 +102,11 @@ class Ledger(Journal):
             self._submissions[tag] = Submission(
                 tag, record["base_url"], record["ids"], float(record["time"]), record["file"]
             )
-            self._open.update(dict.fromkeys(record["ids"], tag))
+            self._open.update(dict.fromkeys(map(name_of, record["ids"]), tag))
         elif event == "created":
             self._submissions[tag].batch = str(record["batch"])
         else:
             ids = self._submissions[tag].ids if event == "dropped" else record["ids"]
-            for each in ids:
+            for each in map(name_of, ids):
                 if self._open.get(each) == tag:
                     del self._open[each]

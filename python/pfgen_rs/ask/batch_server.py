@@ -21,6 +21,10 @@ _BETWEEN = 1.0  # seconds
 _START = 40
 
 
+class LostError(GenerationError):
+    """A batch or its results are not at the server."""
+
+
 class Damage:
     """What was wrong with the results of a batch. `lines`: damaged ones, the first of them `first`."""
 
@@ -42,14 +46,14 @@ class Damage:
         """The damaged lines, as part of a reason."""
         return f" ({self.lines:,} damaged lines in its results)" if self.lines else ""
 
-    def warn(self, batch: str) -> None:
-        """Warn of what was ignored."""
+    def warn(self, batch: str, key: str | None) -> None:
+        """Warn of what was ignored, without the API key."""
         if self.strangers:
             LOG.warning(
                 "batch %s has results of %s that were not in it, which are ignored, such as %r",
                 batch,
                 counted(len(self.strangers), "request"),
-                min(self.strangers)[:_START],
+                server.in_short(min(self.strangers), key)[:_START],
             )
 
 
@@ -58,7 +62,7 @@ class BatchServer:
 
     def __init__(self, engine: ServerEngine) -> None:
         self._engine, self.place = engine, engine.place
-        self.form: BatchForm = engine.batch_form()
+        self.form: BatchForm = engine.batch_form(engine.place)
 
     def records(self, state: State, damage: Damage) -> Iterator[tuple[str, Reply]]:
         """Yield each request in the results of a batch; from the start again if lines are damaged."""
@@ -67,10 +71,7 @@ class BatchServer:
             for path in state.results:
                 with atomic.temporary_copy(".jsonl") as file:
                     reply = self.reply(Call("GET", path, into=file))
-                    if isinstance(reply, Again):
-                        raise self.unanswered(reply)
-                    if isinstance(reply, retrying.ErrorReply):
-                        raise self.refused(reply)
+                    self.content(reply, f"the results of batch {state.batch} are")
                     yield from self._lines(file, damage, state.batch)
             if not damage.lines:
                 return
@@ -93,10 +94,8 @@ class BatchServer:
             yield custom_id, reply
         if damage.lines and not found:
             start = server.in_short(damage.first.decode(errors="replace"), self.place.key)
-            raise GenerationError(
-                f"the results of batch {batch} are no JSON lines; they begin with {start!r}: "
-                "run the same command to fetch them again or, if they stay like that, remove the hidden "
-                "file *.batches of the folder first, to ask again"
+            raise LostError(
+                f"the results of batch {batch} are no JSON lines; they begin with {start!r}"
             )
 
     def reply(self, call: Call, retries: int | None = None) -> CallResult:
@@ -115,12 +114,17 @@ class BatchServer:
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Returns the JSON object in the reply. Raises `GenerationError` if there is none."""
-        reply = self.reply(Call(method, path, content, headers))
+        return self.content(self.reply(Call(method, path, content, headers)))
+
+    def content(self, reply: CallResult, what: str = "") -> dict[str, Any]:
+        """Returns what was sent for. Raises `GenerationError`; `LostError` if that is gone, and named."""
         if isinstance(reply, Again):
             raise self.unanswered(reply)
-        if isinstance(reply, retrying.ErrorReply):
-            raise self.refused(reply)
-        return reply
+        if not isinstance(reply, retrying.ErrorReply):
+            return reply
+        if what and reply.status in (404, 410):
+            raise LostError(f"{what} not found: {retrying.described(reply, self.place.key)}")
+        raise self.refused(reply)
 
     def refused(self, reply: retrying.ErrorReply) -> GenerationError:
         """Returns the error to raise for a refusal."""

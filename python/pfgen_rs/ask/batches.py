@@ -1,15 +1,16 @@
 """Asking in batches: submit, wait, collect, and continue after any interruption."""
 
 import time
+import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.ask import retrying, server
-from pfgen_rs.ask.batch_forms import Reply, State, Submission
+from pfgen_rs.ask.batch_forms import Reply, State, Submission, name_of
 from pfgen_rs.ask.batch_ledger import Ledger, ledger_path
-from pfgen_rs.ask.batch_server import BatchServer, Damage
+from pfgen_rs.ask.batch_server import BatchServer, Damage, LostError
 from pfgen_rs.ask.client import Call, without_key
 from pfgen_rs.ask.protocol import LOG, Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.request import digest_of
@@ -23,7 +24,7 @@ _LOOKS = 3
 """Looks for a batch whose creation was not noted, before it is taken not to exist: it may be on its way."""
 _MISSED = 30
 """Looks in a row without a response, after which a call ends."""
-_DIGITS = 24  # of each part of a request's name
+_DIGITS, _MARK = 24, 8  # of each part of a request's name, and of what follows it
 
 
 class BatchEngine:
@@ -93,7 +94,7 @@ class _Asked:
 
     @property
     def id(self) -> str:
-        """Names the task and its content, in at most 64 characters."""
+        """Names the task and its content."""
         return f"{self.task.name[:_DIGITS]}-{digest_of(self.body)[:_DIGITS]}"
 
 
@@ -109,6 +110,7 @@ class _Asking:
         self._failed: list[tuple[Submission, str, Failed]] = []
         self._refusals: list[str] = []
         self._missed = 0
+        self._mark = uuid.uuid4().hex[:_MARK]  # of what is submitted by this call
 
     def run(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         self._again = [self._asked(task, task.parameters or parameters) for task in tasks]
@@ -163,10 +165,11 @@ class _Asking:
             if submission.base_url != self._place.url:
                 raise GenerationError(
                     f"requests are in a batch at {submission.base_url}, not at {self._place.url}: collect "
-                    f"them with --base-url {submission.base_url}, or remove {self._ledger.path} to ask again"
+                    f"them with --base-url {submission.base_url}, or, to ask them again, "
+                    f"{self._to_give_up(submission)}"
                 )
-            if submission.batch is None:
-                self._find(submission)
+            if submission.batch is None and not self._find(submission):
+                self._ledger.dropped(submission)
         held = {each for _, ids in self._ledger.holding(asked).values() for each in ids}
         for path, lines in self._portions([v for k, v in asked.items() if k not in held]):
             self._submit(path, list(lines), list(lines.values()))
@@ -178,38 +181,40 @@ class _Asking:
             lines: dict[str, bytes] = {}
             size = 0
             for each in (each for each in asked if each.path == path):
-                line = self._batches.line(each.id, path, each.body)
+                custom_id = f"{each.id}-{self._mark}"
+                line = self._batches.line(custom_id, path, each.body)
                 size += len(line) + 1
                 if lines and (len(lines) == self._batches.most or size > self._batches.most_bytes):
                     yield path, lines
                     lines, size = {}, len(line) + 1
-                lines[each.id] = line
+                lines[custom_id] = line
             yield path, lines
 
     def _submit(self, path: str, ids: Sequence[str], lines: Sequence[bytes]) -> None:
         self._owner.status = "submitting"
         patience = self._engine.connection
         file = self._batches.upload(self._server.json, lines)
-        for _ in range(patience["retries"] + 1):
-            submission = self._ledger.submitting(self._place.url, ids, file)
-            where, content = self._batches.creation(submission, path, lines)
+        submission = self._ledger.submitting(self._place.url, ids, file)
+        where, content = self._batches.creation(submission, path, lines)
+        for attempt in range(patience["retries"] + 1):
             reply = self._server.reply(Call("POST", where, content), retries=0)
             if isinstance(reply, dict):
                 self._ledger.created(submission, self._batches.state(reply).batch)
                 return
             if isinstance(reply, retrying.ErrorReply):
-                self._ledger.dropped(submission)
+                if not attempt:
+                    self._ledger.dropped(submission)
                 raise self._server.refused(reply)
             last = reply
-            # Without a clear answer, there may be such a batch all the same.
+            # Without a clear answer, there may be such a batch all the same, now or when a later call looks.
             time.sleep(patience["backoff"].first if reply.after is None else reply.after)
-            if self._find(submission, looks=1 if reply.answered else _LOOKS):
+            if self._find(submission):
                 return
         raise self._server.unanswered(last)
 
-    def _find(self, submission: Submission, looks: int = _LOOKS) -> bool:
+    def _find(self, submission: Submission) -> bool:
         """Look for a batch whose creation was not noted; notes what it finds, and returns whether it did."""
-        for look in range(looks):
+        for look in range(_LOOKS):
             if look:
                 pause(self._owner, look)
             known = self._ledger.batches
@@ -217,7 +222,6 @@ class _Asking:
                 if state.batch not in known and self._is(state, submission):
                     self._ledger.created(submission, state.batch)
                     return True
-        self._ledger.dropped(submission)
         return False
 
     def _is(self, state: State, submission: Submission) -> bool:
@@ -248,9 +252,18 @@ class _Asking:
         while batches:
             running, states = [], []
             for submission, ids in batches:
-                state = self._look(submission, len(ids))
-                if state is not None and state.ended:
-                    yield from self._taken(state, submission, {each: asked[each] for each in ids})
+                try:
+                    state = self._look(submission)
+                    if state is not None and state.ended:
+                        of_it = {each: asked[each] for each in ids}
+                        yield from self._taken(state, submission, of_it)
+                        continue
+                except LostError as error:
+                    self._refusals.append(
+                        f"{error}. Check the API key ({self._place.service.key}) and its project, and run "
+                        f"the same command; if that is no help, {self._to_give_up(submission)}, and it "
+                        f"asks {counted(len(ids), 'request')} again"
+                    )
                     continue
                 running.append((submission, ids))
                 states += [] if state is None else [state]
@@ -263,7 +276,10 @@ class _Asking:
                 look += 1
         return sum(len(ids) for _, ids in batches)
 
-    def _look(self, submission: Submission, count: int) -> State | None:
+    def _to_give_up(self, submission: Submission) -> str:
+        return f"remove the lines with {submission.tag} from {self._ledger.path}"
+
+    def _look(self, submission: Submission) -> State | None:
         """Returns how a batch stands, `None` if the server does not respond for a while."""
         batch = str(submission.batch)
         reply = self._server.reply(Call("GET", self._batches.path(batch)))
@@ -274,16 +290,7 @@ class _Asking:
             LOG.warning("%s: still waiting for batch %s", reply.reason, batch)
             return None
         self._missed = 0
-        if isinstance(reply, retrying.ErrorReply) and reply.status in (404, 410):
-            words = retrying.described(reply, self._place.key)
-            raise GenerationError(
-                f"batch {batch}, which {count:,} requests are in, is not found: {words}. Check the API key "
-                f"({self._place.service.key}) and its project; if the batch is gone, remove "
-                f"{self._ledger.path} to ask again"
-            )
-        if isinstance(reply, retrying.ErrorReply):
-            raise self._server.refused(reply)
-        return self._batches.state(reply)
+        return self._batches.state(self._server.content(reply, f"batch {batch} is"))
 
     def _taken(
         self, state: State, submission: Submission, asked: Mapping[str, _Asked]
@@ -298,21 +305,21 @@ class _Asking:
         sent = set(submission.ids)
         try:
             for custom_id, reply in self._server.records(state, damage):
-                known = left.pop(custom_id, None)
+                known = left.pop(name_of(custom_id), None) if custom_id in sent else None
                 if known is None:
                     damage.note(custom_id, is_known=custom_id in sent)
                     continue
                 outcome = self._outcome(known, reply, state.batch)
                 if isinstance(outcome, Answered):
                     yield outcome
-                    taken.append(custom_id)
+                    taken.append(known.id)
                 elif isinstance(outcome, Failed):
-                    self._failed.append((submission, custom_id, outcome))
+                    self._failed.append((submission, known.id, outcome))
                 else:
                     self._again.append(self._asked(known.task, known.parameters, outcome))
         finally:
             self._ledger.settled(submission, taken)
-        damage.warn(state.batch)
+        damage.warn(state.batch, self._place.key)
         reason = self._batches.missing.get(state.status, "the batch ended without a result of it")
         self._failed += [
             (submission, i, Failed(each.task, reason + damage.told, individual=True))

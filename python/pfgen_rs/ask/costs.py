@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from pfgen_rs.ask.protocol import Usage
 from pfgen_rs.ask.request import Group, Request
+from pfgen_rs.ask.wire import count_of
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 
 _PRICED = 1_000_000
@@ -49,9 +50,8 @@ class Prices:
         batches, total = self.in_batches(), 0.0
         for record in records:
             prices = self if record.get("batch") is None else batches
-            used = record.get("usage") or {}
-            kinds = ("prompt", "completion", "cached")
-            total += prices.cost(*(used.get(f"{kind}_tokens") or 0 for kind in kinds))
+            used, kinds = record.get("usage"), ("prompt", "completion", "cached")
+            total += prices.cost(*(count_of(used, f"{kind}_tokens") or 0 for kind in kinds))
         return total
 
     def shown(self, cost: float) -> str:

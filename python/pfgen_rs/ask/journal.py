@@ -68,7 +68,7 @@ class Journal:
         self._noted = noted
         self._keys: set[Key] = set()
         self._claimed: set[tuple[str, Key]] = set()
-        self._invalid: set[Key] = set()  # whose last record has a problem
+        self._invalid = Counter[Key]()  # records with a problem, of keys whose last one has any
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
         self._claims: IO[bytes] | None = None
@@ -136,7 +136,7 @@ class Journal:
         `valid`: only those whose last record has no `problem`.
         """
         self.look()
-        return self._keys - self._invalid if valid else set(self._keys)
+        return self._keys - self._invalid.keys() if valid else set(self._keys)
 
     def look(self) -> None:
         """Read what is new up to a torn last line, without opening the file for writing."""
@@ -154,13 +154,13 @@ class Journal:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def forget_invalid(self) -> set[Key]:
+    def forget_invalid(self) -> Counter[Key]:
         """Take records with a `problem` for missing until others with their keys are appended.
 
-        Returns their keys.
+        Returns how many there are of each key.
         """
-        self._keys -= self._invalid
-        return set(self._invalid)
+        self._keys -= self._invalid.keys()
+        return self._invalid.copy()
 
     def refresh(self) -> None:
         """Read what other processes have appended."""
@@ -238,7 +238,10 @@ class Journal:
     def _note(self, record: Mapping[str, Any]) -> None:
         key = self.key(record)
         self._keys.add(key)
-        (self._invalid.discard if record.get("problem") is None else self._invalid.add)(key)
+        if record.get("problem") is None:
+            self._invalid.pop(key, None)
+        else:
+            self._invalid[key] += 1
         if self._noted is not None:
             self._noted(record)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from pfgen_rs.ask.journal import Journal, Key
 from pfgen_rs.ask.protocol import LOG, Answered, Details, Engine, Failed, Outcome, Task
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.io.text import shortened
+from pfgen_rs.io.text import counted, shortened
 
 AskingProgress = Callable[[int, int, float, int], None]
 """Called with the number of answers, their total, new answers per second, and the number of failures."""
@@ -188,7 +188,7 @@ class _Asking:
     ) -> None:
         self._journal, self._read_answer, self._mode = journal, read, mode
         retries = any(group.respondent.retry is not None for group in groups)
-        self._repeated = journal.forget_invalid() if retries else set()
+        self._repeated = journal.forget_invalid() if retries else Counter[Key]()
         self._entries = [(group, request) for group in groups for request in group.requests]
         self._keys: list[Key] = [journal.key(r.fields(g.respondent)) for g, r in self._entries]
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
@@ -246,12 +246,12 @@ class _Asking:
         self._journal.refresh()
         left = [n for n in self._elsewhere if self._keys[n] not in self._journal]
         self._elsewhere = left
-        free = [n for n in left if self._journal.claim(self._keys[n])]
+        free = {n for n in left if self._journal.claim(self._keys[n])}
         for number in free:
             self._journal.release(self._keys[number])
         if not free:
             return False
-        self._elsewhere = [n for n in left if n not in set(free)]
+        self._elsewhere = [n for n in left if n not in free]
         self._waiting.extend(sorted(free))
         return True
 
@@ -279,7 +279,7 @@ class _Asking:
     def _name(self, number: int, request: Request) -> str:
         """Returns what names a task in later calls, too; when it is asked again, it has another name."""
         key = self._keys[number]
-        name = repr((key, request.sample, key in self._repeated))
+        name = repr((key, request.sample, self._repeated[key]))
         return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _next(self) -> int | None:
@@ -305,6 +305,12 @@ class _Asking:
         """Put off a request that the budget does not allow; give its group up if nothing is in progress."""
         self._journal.release(self._keys[number])
         self._waiting.appendleft(number)
+        if self._asked and self._collects and not (self._new or self._failures):
+            LOG.warning(
+                "the budget allows %s of %s at a time: batches follow each other",
+                f"{len(self._asked):,}",
+                counted(len(self._asked) + len(self._waiting), "request"),
+            )
         if not self._asked:
             while self._waits():
                 self._waiting.popleft()

@@ -125,7 +125,7 @@ def _redirected(error: ErrorReply, place: server.Place) -> str:
 
 def described(error: ErrorReply, key: str | None) -> str:
     """Returns the status and the message of an error response in one short line without the API key."""
-    shown = f": {server.in_short(error.words, key)}" if error.words else ""
+    shown = f": {server.in_short(error.words, key).rstrip('.')}" if error.words else ""
     return f"the server answered {error.status}{shown}"
 
 
