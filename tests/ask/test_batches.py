@@ -373,8 +373,10 @@ def test_names_that_must_not_be_noted_are_refused(
 
 
 def test_strangers_are_told_without_the_key(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("pfgen_rs.ask.batch_server._BETWEEN", 0.01)
+
     def edit(lines: list[bytes]) -> list[bytes]:
         strangers = ({**json.loads(lines[0]), "custom_id": i} for i in (f"a-{KEY[:14]}", KEY))
         return [*(json.dumps(each).encode() for each in strangers), *lines]
