@@ -138,7 +138,7 @@ def warn_of_doubts(folder: VerdictFolder) -> None:
 
 def tell_asked(out: Path, asked: loop.Asked, what: str) -> None:
     """Print how many judgments, ratings or answers a folder has now."""
-    process.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
+    process.emit(f"{out}: {asked.stored:,} of {counted(asked.total, what)}, {asked.new:,} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)
