@@ -26,7 +26,12 @@ NONE = "–"
 
 
 Pairs = Annotated[
-    Path, typer.Argument(metavar="PAIRS", help="File of pairs (JSON lines).", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="PAIRS",
+        help="File of pairs (JSON lines), or `traps`: the bundled ones.",
+        show_default=False,
+    ),
 ]
 Verdicts = Annotated[
     Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)

@@ -79,7 +79,7 @@ def rank(
     questions. Pairs without a decision, and pairs of a model with itself, are left out and counted.
 
     --humans: people's verdicts on a random part of the pairs give win rates by people alone, by the judge
-    alone, and by both together, which are unbiased, mostly with shorter intervals (prediction-powered inference).
+    alone, and by both together, unbiased and mostly with shorter intervals (prediction-powered inference).
 
     --covariates: a regression of who won on the models, the difference in length, in Markdown (headings, list
     items, bold, code blocks), and the order, in which each judgment is half a game.
