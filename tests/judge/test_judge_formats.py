@@ -110,10 +110,10 @@ def test_unknown_formats_and_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     mixed = [written(tmp_path, name, [EXAMPLES[name]]) for name in ("fastchat", "json-lines")]
     for paths, problem in (
-        ([path], f"unknown format: name one of {', '.join(EXAMPLES)}"),
+        ([path], f"unknown format: expected one of {', '.join(EXAMPLES)}"),
         ([tmp_path / "missing"], "cannot be read"),
         ([tmp_path / "empty"], r"contains no \.json"),
-        (mixed, "several formats fit: name one of fastchat, json-lines"),
+        (mixed, "several formats fit: fastchat, json-lines"),
     ):
         with pytest.raises(InputError, match=problem):
             read_format(paths)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,21 @@ def test_samples_vote_and_have_probabilities(tmp_path: Path) -> None:
     assert [row[f"p2_{x}"] for x in "abc"] == pytest.approx([1 / 6, 4 / 6, 1 / 6])
 
 
+def test_equal_sums_of_fractions_are_a_tie(tmp_path: Path) -> None:
+    """Means of estimated probabilities that tie exactly may differ by rounding."""
+    pair, folders = Pair("1", "何？", ("m1", "m2"), ("答", "別")), []
+    for name, said in (("x", "BCC"), ("y", "BBB"), ("z", "ACC")):
+        found = Imported("test", {"1": pair})
+        for order, sample in product((1, 2), range(3)):
+            shown, _ = as_shown(said[sample], order)
+            found.add_judgment(pair, order, name, shown, sample=sample)
+        folders.append(tmp_path / name)
+        write_folder(folders[-1], found)
+    write_panel(folders, tmp_path / "panel", by="probability")
+    assert letters(tmp_path / "panel") == {"1": ("C", "C")}
+    assert VerdictFolder(tmp_path / "panel").decisions()["probability"].to_list() == ["C"]
+
+
 def test_the_configuration_names_the_members(three: list[Path], tmp_path: Path) -> None:
     write_panel(three, tmp_path / "panel")
     folder = VerdictFolder(tmp_path / "panel")
@@ -153,6 +169,7 @@ def test_what_is_no_panel(three: list[Path], tmp_path: Path) -> None:
         (three[:1], "majority", "at least two judges"),
         ([three[0], other], "majority", "pair '1a' has other texts"),
         (three, "probability", "has no probabilities: decide by majority"),
+        ([*three, three[0]], "majority", "a folder is named twice"),
         ([three[0], silent], "majority", "has no verdicts"),
     ):
         with pytest.raises(InputError, match=message):

@@ -36,7 +36,8 @@ from judging import (
 )
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.protocol import Answered
+from pfgen_rs.ask.protocol import Answered, Task
+from pfgen_rs.ask.request import Retry
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Pair, VerdictFolder, agree, plots, sampling, verdict_folder, write_pairs
 from pfgen_rs.judge.compare import compare, comparison_config
@@ -179,6 +180,55 @@ def test_one_sample_is_decided_by_its_tokens(tmp_path: Path) -> None:
     assert (several["p1_a"], several["p2_b"]) == (0.6, 0.6)
     assert several["t_a"] == pytest.approx((0.3 + 0.5) / 2)
     assert several["stable_1"] is True
+
+
+def test_records_of_other_texts_do_not_change_what_decides(tmp_path: Path) -> None:
+    pair = made_pairs(1)[0]
+    p = {"A": 0.7, "B": 0.1, "C": 0.06}
+    used = [line(pair, order, 0, "A", probabilities=p) for order in (1, 2)]
+    other = replace(pair, answers=("別", "物"))
+    stale = [line(other, 1, 1, "B"), line(replace(pair, id="gone"), 1, 999, "B")]
+    stale.append({**line(pair, 1, 0, "B"), "sample": 999})
+    plain = VerdictFolder(made_folder(tmp_path / "a", [pair], used)).decisions()
+    frame, coverage = VerdictFolder(made_folder(tmp_path / "b", [pair], [*used, *stale])).read()
+    assert frame.equals(plain, null_equal=True)
+    assert (coverage.stale, coverage.samples) == (3, 1)
+
+
+def test_fewer_samples_keep_what_more_were_stopped_at(tmp_path: Path) -> None:
+    for asked, kept in (
+        ({"samples": 9, "stop_at": 0.2}, {"samples": 9, "stop_at": 0.2}),
+        ({"samples": 3, "stop_at": None}, {"samples": 9, "stop_at": 0.2}),
+        ({"samples": 9, "stop_at": 0.1}, {"samples": 9, "stop_at": 0.1}),
+    ):
+        folder = made_folder(tmp_path / "v", made_pairs(1), [], sampling=asked)
+        assert VerdictFolder(folder).config["sampling"] == kept
+
+
+def test_invalid_samples_are_asked_again_once(tmp_path: Path) -> None:
+    """Although another process holds a request, which is looked at again as long as there is news."""
+    pairs, out = made_pairs(2), tmp_path / "v"
+    asked: list[str] = []
+
+    def say(_: int, task: Task) -> Answered:
+        asked.append(task.question)
+        assert len(asked) < 100
+        return Answered(task, "？" if task.question == pairs[0].id else "A")
+
+    def run(judge: Judge) -> None:
+        compare(
+            pairs, FakeEngine(say), judge, RESULT, out, samples=3, stop_at=0.01, keep_going=True
+        )
+
+    run(JUDGE)
+    path, held = out / "judgments.jsonl", line(pairs[1], 1, 0, "A")
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(each for each in lines if held["digest"] not in each), encoding="utf-8")
+    asked.clear()
+    with verdict_folder.judgment_journal(out) as journal:
+        assert journal.claim(journal.key(held))
+        run(replace(JUDGE, retry=Retry(64)))
+    assert asked == [pairs[0].id] * 6
 
 
 def test_several_models_are_told(tmp_path: Path) -> None:
@@ -338,8 +388,8 @@ def test_samples_are_asked_round_by_round_and_more_can_be_added(out: Path) -> No
     ("judge", "samples", "stop_at", "problem"),
     [
         (replace(JUDGE, temperature=0.0), 3, None, "several samples need a temperature above 0"),
-        (JUDGE, 1, 0.05, "stopping early needs several samples and an error"),
-        (JUDGE, 3, 2.0, "between 0 and 1, not 2"),
+        (JUDGE, 1, 0.05, "stopping early needs two samples or more"),
+        (JUDGE, 3, 2.0, "an error between 0 and 1"),
         (JUDGE, 0, None, "samples must be from 1 to 1000, not 0"),
         (replace(JUDGE, temperature=0.5), 3, None, r"temperature \(1.0, now 0.5\)"),
     ],
@@ -523,6 +573,11 @@ def test_what_is_exported_counts_all_samples(tmp_path: Path) -> None:
         assert SWAPPED[each["shown"]] == row["v2"] if order == 2 else each["shown"] == row["v1"]
         assert each["probabilities"]["B" if order == 2 else "A"] == row[f"p{order}_a"]
         assert row["outside"] == 0
+    pair = made_pairs(1)[0]
+    said = [line(pair, 1, n, x, output=x, problem=None) for n, x in enumerate("AAB")]
+    said.append(line(pair, 1, 3, None, output="？", problem="no verdict"))
+    [only] = read_folder(made_folder(tmp_path / "w", [pair], said)).judgments
+    assert (only["shown"], only["output"], only["problem"]) == ("A", "A", None)
 
 
 def test_a_plan_counts_what_samples_would_take(tmp_path: Path) -> None:

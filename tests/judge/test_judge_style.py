@@ -238,7 +238,7 @@ def test_covariates_without_a_coefficient_are_left_out_and_named() -> None:
     assert list(coefficients(found)) == ["length", "order"]
     assert found.notes == [
         "headings: left out, since no two answers differ in it",
-        "bold: left out, since the models or other covariates say as much",
+        "bold: left out, since models and other covariates determine it",
         "code blocks: left out, since no two answers differ in it",
         "list items: left out, since the answer with more (nearly) always wins, or always loses",
     ]

@@ -127,11 +127,16 @@ def _by_figure(found: MetaEvaluation, judges: Sequence[str], intervals: bool) ->
         )
     ]
     for figure, name in FIGURES.items():
-        if by_judge := found.of(figure):
+        by_judge = found.of(figure)
+        # What is right is shown beside what a judge does.
+        if by_judge and found.of(figure.removesuffix("_gold")):
             cells = (_cells(by_judge.get(judge))[: 1 + intervals] for judge in judges)
             rows.append([name, *(cell for each in cells for cell in each)])
     cost = f"cost of 1,000 judgments {found.currency}".rstrip()
-    tokens = (("prompt_tokens", "prompt tokens"), ("completion_tokens", "completion tokens"))
+    tokens = (
+        ("prompt_tokens", "prompt tokens a judgment"),
+        ("completion_tokens", "completion tokens a judgment"),
+    )
     for key, name in (*tokens, ("cost", cost)):
         if found.judges[key].null_count() < len(about):
             values = (number(about[judge][key], 2 if key == "cost" else 0) for judge in judges)

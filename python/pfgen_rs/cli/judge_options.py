@@ -26,7 +26,12 @@ NONE = "–"
 
 
 Pairs = Annotated[
-    Path, typer.Argument(metavar="PAIRS", help="File of pairs (JSON lines).", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="PAIRS",
+        help="File of pairs (JSON lines), or `traps`: the bundled ones.",
+        show_default=False,
+    ),
 ]
 Verdicts = Annotated[
     Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)
@@ -138,7 +143,7 @@ def warn_of_doubts(folder: VerdictFolder) -> None:
 
 def tell_asked(out: Path, asked: loop.Asked, what: str) -> None:
     """Print how many judgments, ratings or answers a folder has now."""
-    process.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
+    process.emit(f"{out}: {asked.stored:,} of {counted(asked.total, what)}, {asked.new:,} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,7 +79,7 @@ def rank(
     questions. Pairs without a decision, and pairs of a model with itself, are left out and counted.
 
     --humans: people's verdicts on a random part of the pairs give win rates by people alone, by the judge
-    alone, and by both together, which are unbiased and have shorter intervals (prediction-powered inference).
+    alone, and by both together, unbiased and mostly with shorter intervals (prediction-powered inference).
 
     --covariates: a regression of who won on the models, the difference in length, in Markdown (headings, list
     items, bold, code blocks), and the order, in which each judgment is half a game.
@@ -153,9 +153,7 @@ def _show_people(found: "PeopleAndJudge") -> None:
         for row in found.models.iter_rows(named=True)
     ]
     title = "win rates by people, by the judge, and by both together, %"
-    said = (
-        "games: judged by people; worth: as many of them would give the interval of both together"
-    )
+    said = "games: judged by people; worth: how many such games would give people alone an interval as short"
     terminal.show(rows_table([*names, "games", "worth"], rows, title=title), said)
     judge_options.warn_all(found.notes)
 

@@ -51,14 +51,15 @@ def compare(
     def ask(some: Sequence[request.Request], limits: loop.Limits) -> loop.Asked:
         return loop.ask(journal, [request.Group(judge, some)], engine, read, **limits)
 
-    with verdict_folder.judgment_journal(folder.path) as journal:
-        if stop_at is None:
-            return ask(requests, limits)
-        while True:
+    while True:
+        with verdict_folder.judgment_journal(folder.path) as journal:
+            if stop_at is None:
+                return ask(requests, limits)
             asked = _ask_rounds(folder, requests, samples, stop_at, ask, limits)
-            # What other processes left open when they ended is asked for once more.
-            if not (asked.new and asked.elsewhere):
-                return asked
+        if not (asked.new and asked.elsewhere):
+            return asked
+        # What other processes left open when they ended is asked for once more; what is invalid is not.
+        judge = replace(judge, retry=None)
 
 
 def _ask_rounds(

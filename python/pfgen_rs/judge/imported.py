@@ -316,18 +316,29 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
     """
     folder = verdict_folder.VerdictFolder(path)
     known = {pair.id: pair for pair in folder.pairs()}
-    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    said: dict[tuple[str, int], list[Judgment]] = {}
+    for each in folder.present_judgments():
+        said.setdefault((each["pair"], each["order"]), []).append(each)
     decisions, coverage = folder.read()
-    judgments = [*last.values()]
+    judgments = [samples[-1] for samples in said.values()]
     if coverage.samples > 1:
         rows = {row["pair"]: row for row in decisions.iter_rows(named=True)}
-        judgments = [{**each, **_counted(rows[each["pair"]], each["order"])} for each in judgments]
+        judgments = [
+            _counted(rows[pair], order, samples) for (pair, order), samples in said.items()
+        ]
     return Imported(folder.judge_name, known, judgments, notes=coverage.notes())
 
 
-def _counted(row: Mapping[str, Any], order: int) -> Judgment:
-    """Returns letter and probabilities of an order, as they would have been shown."""
+def _counted(row: Mapping[str, Any], order: int, samples: Sequence[Judgment]) -> Judgment:
+    """Returns letter and probabilities of an order, as they would have been shown, with a sample's output.
+
+    The sample is the last one that says the letter, if one does.
+    """
     letter: verdicts.Letter | None = row[f"v{order}"]
-    shown = verdicts.SWAPPED if order == 2 else {each: each for each in verdicts.LETTERS}
-    p = {shown[each]: row[f"p{order}_{each.lower()}"] for each in verdicts.LETTERS}
-    return {"shown": letter and shown[letter], "probabilities": letter and p}
+    if letter is None:
+        return samples[-1]
+    turned = verdicts.SWAPPED if order == 2 else {each: each for each in verdicts.LETTERS}
+    p = {turned[each]: row[f"p{order}_{each.lower()}"] for each in verdicts.LETTERS}
+    shown = turned[letter]
+    like = next((each for each in reversed(samples) if each["shown"] == shown), samples[-1])
+    return {**like, "shown": shown, "probabilities": p, "problem": None}

@@ -80,12 +80,14 @@ def _costs(folder: VerdictFolder, prices: str | os.PathLike[str] | None) -> dict
     """Returns the judge's `model`, mean tokens of a judgment, the `cost` of 1,000, and its `currency`."""
     model = folder.judge_model or folder.judge_name
     found: dict[str, Any] = {"model": model, **dict.fromkeys(_COSTS), "currency": None}
-    used = [each["usage"] for each in folder.present_judgments() if each.get("usage")]
+    used = [each for each in folder.present_judgments() if isinstance(each.get("usage"), dict)]
     if used:
-        found |= {name: sum(each[name] for each in used) / len(used) for name in _COSTS[:2]}
+        for name in _COSTS[:2]:
+            tokens = [each["usage"].get(name) for each in used]
+            found[name] = sum(each for each in tokens if type(each) is int) / len(used)
         if prices is not None:
             price = read_prices(prices, model)
-            found["cost"] = price.cost(*(1000 * found[name] for name in _COSTS[:2]))
+            found["cost"] = 1000 * price.spent(used) / len(used)
             found["currency"] = price.currency
     return found
 

@@ -146,7 +146,8 @@ def _read_texts(
             letter = shown if shown in verdicts.LETTERS else None
             if order == 2 and letter:
                 letter = verdicts.SWAPPED[letter]
-            own = Said(record.get("output") or "", record.get("problem"), letter)
+            output, problem = (record.get(name) for name in ("output", "problem"))
+            own = Said(output if isinstance(output, str) else "", problem, letter)
             said.setdefault(pair_id, {})[order, record.get("sample") or 0] = own
             drawn.add(pair_id, own.output, own.problem)
     return criteria, said
@@ -173,7 +174,11 @@ def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
         "coverage": judge.read.coverage,
         "agreement": found,
         "robustness": found.robustness.filter(everything).to_dicts()[0],
-        "rules": [{**means.get(row["rule"], {}), **row} for row in found.decisions.to_dicts()],
+        "rules": [
+            {**means.get(row["rule"], {}), **row}
+            for row in found.decisions.to_dicts()
+            if row["rule"] == rule or row["rule"] != "probability"
+        ],
     }
 
 

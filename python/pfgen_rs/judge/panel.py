@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import Pair, decisions as columns
+from pfgen_rs.judge import Pair, decisions as columns, sampling
 from pfgen_rs.judge.agreement import measures, tables
 from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Indices
 from pfgen_rs.judge.imported import Imported, write_folder
+from pfgen_rs.judge.requests import MEMBERS
 from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 from pfgen_rs.judge.verdicts import LETTERS, SWAPPED
 from pfgen_rs.lazy import Floats, NDArray, np, pl
@@ -62,6 +63,8 @@ def write_panel(
     checks.check_choice(by, "way to decide", By)
     if len(paths) < 2:
         raise InputError("a panel needs the folders of at least two judges")
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise InputError("a folder is named twice: every judge has one vote")
     read = read_verdicts(paths)
     pairs: dict[str, Pair] = {}
     for each in read:
@@ -83,7 +86,7 @@ def write_panel(
         {"name": each.name, "folder": os.fspath(path)}
         for each, path in zip(read, paths, strict=True)
     ]
-    write_folder(out, found, members=members)
+    write_folder(out, found, **{MEMBERS: members})
     lacking = np.reshape(by_some & ~by_all, (len(ORDERS), -1))
     incomplete = int(np.count_nonzero(lacking.any(axis=0)))
     notes = coverage_notes(read)
@@ -122,10 +125,8 @@ def _mean(p: Floats) -> Floats:
 
 
 def _letters(mean: Floats) -> Codes:
-    """Returns the most probable letters, C where several are."""
-    alone = (mean == mean.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
-    codes = np.where(alone, mean.argmax(axis=-1), LETTERS.index("C"))
-    return np.where(np.isnan(mean).any(axis=-1), NONE, codes).astype(np.int8)
+    """Returns the most probable letters, C where several are but for rounding."""
+    return columns.most_probable(mean, sampling.CLOSE)[0]
 
 
 def _add_judgments(found: Imported, mean: Floats, judged: NDArray[Any], by: By) -> None:

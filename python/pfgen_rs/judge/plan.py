@@ -55,8 +55,8 @@ class SamplePlan:
         most, share = self.table.select("samples", "agreement").row(-1)
         if self.enough == most:
             return (
-                f"even {most} samples decide {100 * (1 - share):.1f} % of the pairs unlike infinitely many; "
-                "fewer lose more than a point"
+                f"even with {most} samples {100 * (1 - share):.1f} % of the decisions differ from those with "
+                "infinitely many; fewer samples lose more than a point"
             )
         return (
             f"{counted(self.enough, 'sample')} {plural(self.enough, 'is', 'are')} enough: within a point of "

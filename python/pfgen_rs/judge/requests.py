@@ -274,10 +274,12 @@ def check_samples(judge: Judge, samples: int, stop_at: float | None = None) -> N
     if not 1 <= samples <= MOST_SAMPLES:
         raise SettingsError(f"samples must be from 1 to {MOST_SAMPLES}, not {samples}")
     if samples > 1 and judge.temperature == 0:
-        raise SettingsError("several samples need a temperature above 0: all would be the same")
+        raise SettingsError(
+            "several samples need a temperature above 0: at 0 all would be the same"
+        )
     if stop_at is not None and not (samples > 1 and 0 < stop_at < 1):
         raise SettingsError(
-            f"stopping early needs several samples and an error between 0 and 1, not {stop_at}"
+            "stopping early needs two samples or more (--samples) and an error between 0 and 1 (--stop-at)"
         )
 
 
@@ -311,29 +313,31 @@ def about_pair(pair: Pair, order: int) -> dict[str, Any]:
 
 
 def pair_digests(
-    pairs: Iterable[Pair], config: Mapping[str, Any], samples: int = 1
+    pairs: Iterable[tuple[Pair, Iterable[int]]], config: Mapping[str, Any]
 ) -> Iterator[tuple[str, ...]]:
     """Yield the digests that judgments of each pair's present texts have in a folder.
 
-    They are those of order 1 and 2 of the first sample, then of the second sample, and so on. Of a pair that
-    the folder's prompt cannot show there is no judgment: its digests are empty. Raises `InputError` without a
-    place.
+    `pairs`: pairs, and the numbers of the samples in question. The digests are those of order 1 and 2 of the
+    first of these, then of the second, and so on. Of a pair that the folder's prompt cannot show there is no
+    judgment: its digests are empty. Raises `InputError` without a place.
     """
     prompt = prompt_of_config(config, "pairwise")
     if prompt is None:  # imported
         judge = config.get("judge")
         names = judge if isinstance(judge, Mapping) else {}
         engine, model = str(names.get("engine")), str(names.get("model"))
-        places = [(order, sample) for sample in range(samples) for order in (1, 2)]
-        for pair in pairs:
+        for pair, samples in pairs:
+            places = ((order, sample) for sample in samples for order in (1, 2))
             yield tuple(imported_digest(engine, model, pair, *place) for place in places)
         return
     asked = judge_of_config(config)
-    for pair in pairs:
+    for pair, samples in pairs:
         try:
-            yield tuple(r.digest(asked) for r in comparison_requests([pair], prompt, samples))
+            both = list(comparison_requests([pair], prompt))
         except SettingsError:
-            yield ("",) * (2 * samples)
+            yield ("",) * (2 * len(list(samples)))
+        else:
+            yield tuple(replace(r, sample=n).digest(asked) for n in samples for r in both)
 
 
 def imported_digest(source: str, judge: str, pair: Pair, order: int, sample: int = 0) -> str:
@@ -377,6 +381,8 @@ def prompt_of_config(config: Mapping[str, Any], kind: Kind) -> Prompt | None:
     return Prompt(str(prompt.get("name")), kind, prompt["text"], system=prompt.get("system"))
 
 
+MEMBERS = "members"
+"""The key of `config.json` that names the judges of a panel, whose probabilities are means."""
 SAMPLING = "sampling"
 """The key of `config.json` that says how many samples were asked for; it may change."""
 
@@ -412,8 +418,8 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
         old = folder_config(folder)
         changed = _changed_setting(*({**each, SAMPLING: None} for each in (old, config)))
         if changed is None and SAMPLING in config:
-            most = max(samples_of_config(each)[0] for each in (old, config))
-            sampling = {**config[SAMPLING], "samples": most}
+            asked = max((config, old), key=lambda each: samples_of_config(each)[0])
+            sampling = asked[SAMPLING]
             if sampling != old.get(SAMPLING):
                 _write_config(path, {**old, SAMPLING: sampling})
         if changed is not None:

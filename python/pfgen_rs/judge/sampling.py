@@ -123,21 +123,37 @@ def change_risk(one: tuple[int, ...], two: tuple[int, ...], left: tuple[int, ...
         return 1.0
     said = counts.sum(axis=1)
     weights = _weights(said + left)
-    first = leaders(_weights(said) @ (counts + _PRIOR))
-    final = (weights @ (counts + _PRIOR))[None]
-    drawn, ways = np.zeros((1, 3), dtype=np.int64), np.zeros(1)
-    for weight, size in zip(weights, left, strict=True):
-        more, ways_of_more = _outcomes(size)
-        drawn = (drawn[:, None] + more).reshape(-1, 3)
-        final = (final[:, None] + weight * more).reshape(-1, 3)
-        ways = (ways[:, None] + ways_of_more).reshape(-1)
-    kept = leaders(final) == first
+    first = int(leaders(_weights(said) @ (counts + _PRIOR)))
+    scores = weights @ (counts + _PRIOR)
     stays = []
-    for third in {0, 1, 2} - {int(first)}:
+    for third in {0, 1, 2} - {first}:
         p = np.full(3, _HARDEST[0])
         p[third] = _HARDEST[1]
-        stays.append(float(np.exp((ways + drawn @ np.log(p))[kept]).sum()))
-    return max(0.0, 1 - min(stays))
+        alone = [_chance_to_lead(x, scores, weights, left, p) for x in range(_C)]
+        stays.append(1 - sum(alone) if first == _C else alone[first])
+    return max(0.0, round(1 - min(stays), 12))
+
+
+def _chance_to_lead(
+    letter: int, scores: Indices, weights: Indices, left: tuple[int, ...], p: Floats
+) -> float:
+    """Returns how probable it is that a letter's final score exceeds the others'.
+
+    `scores`: those so far, to which each letter to come adds its order's weight. Quadratic in `left`.
+    """
+    (one, ways_one), (two, ways_two) = (_outcomes(size) for size in left)
+    others = [x for x in range(len(LETTERS)) if x != letter]
+    apart = scores[letter] - scores[others] + weights[0] * (one[:, [letter]] - one[:, others])
+    size = 2 * left[1] + 2
+    mass = np.zeros((size, size))  # of both differences in order 2, from -left to left
+    np.add.at(mass, tuple((two[:, [letter]] - two[:, others] + left[1]).T), _mass(two, ways_two, p))
+    above = mass[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+    least = (-apart // max(weights[1], 1) + 1 + left[1]).clip(0, size - 1)
+    return float(_mass(one, ways_one, p) @ above[least[:, 0], least[:, 1]])
+
+
+def _mass(counts: Indices, ways: Floats, p: Floats) -> Floats:
+    return np.exp(ways + counts @ np.log(p))
 
 
 def _weights(totals: Indices) -> Indices:

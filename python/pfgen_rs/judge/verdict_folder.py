@@ -12,6 +12,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,7 +172,7 @@ class VerdictFolder:
     def read(self) -> tuple[pl.DataFrame, Coverage]:
         """Returns the decisions, and what is missing or out of date. Raises `InputError`."""
         pairs, found, present = self._read_present()
-        samples, votes = _samples_of(found), _votes_of(present, len(pairs))
+        samples, votes = _samples_of(present), _votes_of(present, len(pairs))
         judged = (votes[0].judged > 0, votes[1].judged > 0)
         # Where another tool judged one order only, the second judgments are not missing.
         whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
@@ -185,7 +186,7 @@ class VerdictFolder:
             incomplete=_ids(pairs, whole & (wanted > 1) & _lack_samples(votes, wanted, stop_at)),
             served=present["served"].drop_nulls().unique().sort().to_list(),
         )
-        close = sampling.CLOSE if samples > 1 else 0.0
+        close = sampling.CLOSE if samples > 1 or requests.MEMBERS in self.config else 0.0
         columns = decided_columns((one[0], two[0]), (one[1], two[1]), judged, whole, close)
         return pairs.hstack([*columns, *sampling.sample_columns(votes, samples)]), coverage
 
@@ -236,14 +237,30 @@ class VerdictFolder:
         """
         if found.is_empty():
             return found.with_columns(place=pl.lit(0, pl.Int64))
-        samples, digests = _samples_of(found), _stored_digests(self.path)
-        if digests is None or len(digests) != len(pairs) or digests.width < 2 * samples:
-            digests = _digests_of_pairs(self.path, self.each_pair(), samples)
         places = pairs.select("pair", place=pl.int_range(pl.len()))
         placed = found.join(places, on="pair", maintain_order="left")
+        digests = _stored_digests(self.path)
+        if digests is None or len(digests) != len(pairs) or digests.width < 2 * _samples_of(placed):
+            return placed.filter(placed["digest"] == self._digests_for(placed))
         at = (2 * placed["sample"] + placed["order"] - 1) * len(pairs) + placed["place"]
         known = pl.concat(column.alias("digest") for column in digests.iter_columns())
         return placed.filter(placed["digest"] == known.gather(at))
+
+    def _digests_for(self, placed: pl.DataFrame) -> pl.Series:
+        """Returns the digests that judgments of present texts have, in place of these judgments'."""
+        wanted: dict[int, list[int]] = {}
+        for place, sample in placed.select("place", "sample").unique(maintain_order=True).rows():
+            wanted.setdefault(place, []).append(sample)
+        pairs = ((pair, wanted.get(place, ())) for place, pair in enumerate(self.each_pair()))
+        found = {
+            (place, sample, order): digest
+            for place, digests in enumerate(_digests_of_pairs(self.path, pairs))
+            for (sample, order), digest in zip(
+                product(wanted.get(place, ()), ORDERS), digests, strict=True
+            )
+        }
+        rows = placed.select("place", "sample", "order").rows()
+        return pl.Series(map(found.get, rows), dtype=pl.String)
 
 
 class FolderVerdicts(NamedTuple):
@@ -337,20 +354,22 @@ def open_verdict_folder(
         samples = requests.samples_of_config(requests.folder_config(folder))[0]
         stored = _stored_digests(folder)
         if stored is None or stored.width < 2 * samples:
-            found = _digests_of_pairs(folder, new.values(), samples)
-            digests = found.write_csv(include_header=False)
+            rows = _digests_of_pairs(folder, ((pair, range(samples)) for pair in new.values()))
+            table = pl.DataFrame(rows, schema=_digest_schema(2 * samples), orient="row")
+            digests = table.write_csv(include_header=False)
             content = f"{_digest_of_sources(folder)}\n{digests}"
             atomic.write_atomic(folder / _DIGESTS, content.encode())
     return VerdictFolder(folder)
 
 
-def _digests_of_pairs(folder: Path, pairs: Iterable[Pair], samples: int) -> pl.DataFrame:
-    """Returns what digests judgments of pairs have, in columns for orders 1 and 2 of each sample."""
+def _digests_of_pairs(
+    folder: Path, pairs: Iterable[tuple[Pair, Iterable[int]]]
+) -> list[tuple[str, ...]]:
+    """Returns what digests judgments of pairs have, for orders 1 and 2 of each of these samples."""
     try:
-        rows = list(requests.pair_digests(pairs, requests.folder_config(folder), samples))
+        return list(requests.pair_digests(pairs, requests.folder_config(folder)))
     except errors.InputError as error:
         raise errors.InputError(error.problem, path=folder / CONFIG) from None
-    return pl.DataFrame(rows, schema=_digest_schema(2 * samples), orient="row")
 
 
 def _digest_schema(width: int) -> _Schema:

@@ -1,4 +1,4 @@
-"""Win rates by people and a judge together: unbiased as people's, with shorter intervals (judging 11).
+"""Win rates by people and a judge together: unbiased as people's, mostly with shorter intervals (judging 11).
 
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, "Prediction-powered inference",
 Science 382 (2023); for λ A. N. Angelopoulos, J. C. Duchi, T. Zrnic, "PPI++: efficient prediction-powered

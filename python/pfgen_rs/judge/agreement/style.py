@@ -214,7 +214,7 @@ def _fit_unique(games: _Games, names: Sequence[str]) -> tuple[list[str], _Fit, l
     kept, notes, size = list(range(len(names))), list[str](), games.a.shape[1]
     while kept:
         z = sparse.hstack([games.a - games.b, sparse.csr_array(games.x[:, kept])], format="csr")
-        place, why = _undetermined(z, size), "the models or other covariates say as much"
+        place, why = _undetermined(z, size), "models and other covariates determine it"
         if place is None:
             found, fit = _newton(games, z)
             if found:

@@ -113,9 +113,9 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
         return fitting[0]
     if failed and not fitting:
         raise failed
-    problem = "several formats fit" if fitting else "unknown format"
+    problem = "several formats fit:" if fitting else "unknown format: expected one of"
     names = ", ".join(fitting or format_names())
-    raise InputError(f"{problem}: name one of {names}", path=files[0])
+    raise InputError(f"{problem} {names}", path=files[0])
 
 
 def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> "Imported":

@@ -58,7 +58,8 @@
       [" ", pfgen.letterMark(letter), ` × ${n}`]))];
   };
 
-  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", pfgen.shown(problem));
+  const problems = { empty: "problem_empty", "no verdict": "problem_none", "cut off by the token limit": "problem_cut" };
+  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", problem in problems ? tr(problems[problem]) : pfgen.shown(problem));
 
   const verdictRow = (own, row, [label, name, letter, samples]) => {
     const cells = [...probabilities(own, name, row, letter), ...votes(samples)];
@@ -126,7 +127,7 @@
 
   // The card
 
-  const decided = (own, row) => element("p", { class: "facts" }, tr("decided_as"), ...rules.map((rule) => {
+  const decided = (own, row) => element("p", { class: "facts" }, tr("decided_as"), ...rules.filter((rule) => rule !== "probability" || !own.isWithoutProbabilities).map((rule) => {
     const letter = own[rule][row];
     const none = rule === "strict" && isUnequal(own, row) ? "undecided" : "invalid";
     return chip(tr(`rule_${rule}`), " ", letter === "-" ? tr(none) : pfgen.letterMark(letter));

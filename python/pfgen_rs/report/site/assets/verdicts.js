@@ -285,7 +285,12 @@
     form.elements.task.closest("label").hidden = index.tasks.length < 2;
     form.elements.models.append(...modelPairs().map(([key, text]) => option(key, text)));
     form.elements.everywhere.defaultChecked = chunks.length <= fewChunks;
-    if ([...judge().probability].every((letter) => !isLetter(letter))) {
+    // Judges without probabilities are decided by what both orders say, as on the command line.
+    for (const own of index.judges.filter((each) => ![...each.probability].some(isLetter))) {
+      own.probability = own.strict;
+      own.isWithoutProbabilities = true;
+    }
+    if (judge().isWithoutProbabilities) {
       form.elements.rule.querySelector("[value=strict]").defaultSelected = true;
     }
     fromAddress();
