@@ -229,7 +229,7 @@ def test_an_earlier_file_goes_on(page: Page, made: Path, tmp_path: Path) -> None
         json.dumps(dict(zip(("id", "rater", "verdict"), each, strict=True))) for each in verdicts
     ]
     chosen_file(page, "\n".join([*lines[:3], "not JSON", *lines[3:]]))
-    expect(page.locator("#blind")).to_contain_text("Line 4 is no verdict: nothing was loaded.")
+    expect(page.locator("#blind")).to_contain_text("Line 4 is not a verdict: nothing was loaded.")
     chosen_file(page, "\n".join(lines))
     expect(page.locator("#blind")).to_contain_text("Loaded 8 verdicts; 2 of other raters or pairs")
     expect(page.locator("#blind h2")).to_have_text(f"Pair 10 of {COUNT}")
