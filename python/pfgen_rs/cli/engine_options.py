@@ -214,8 +214,9 @@ class EngineOptions(EngineChoice):
         if self.budget is not None and self.prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
         listed, prices = self.prices_of(model) or (None, None)
-        counter, budget = costs.token_counter(model), None
+        budget = None
         if self.dry_run or prices is not None:
+            counter = costs.token_counter(model)  # which may look for a vocabulary in the network
             left = loop.open_requests(journal, groups)
             stored = sum(len(group.requests) for group in groups)
             estimate = costs.estimate(left, counter)
@@ -223,9 +224,9 @@ class EngineOptions(EngineChoice):
                 tell_dry_run(estimate, stored - estimate.requests, counter, prices)
                 return None
             tell_estimate(estimate, counter, prices)
-        if self.budget is not None and prices is not None and listed is not None:
-            spent = listed.spent(journal_records(journal.path))
-            budget = costs.Budget(self.budget, prices, counter, groups, spent)
+            if self.budget is not None and prices is not None and listed is not None:
+                spent = listed.spent(journal_records(journal.path))
+                budget = costs.Budget(self.budget, prices, counter, groups, spent)
         with (
             closing(self._created(model)) as engine,
             asking_progress(doing, status_of(engine)) as progress,

@@ -85,6 +85,6 @@ def _judged(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = [(key, said or "") for key, said in record.items() if not _KNOWN.fullmatch(key)]
     if not found or not all(isinstance(said, str) for _, said in found):
         raise InputError(
-            "the judge's column is missing, or is no text: it is named after the judge"
+            "the judge's column, which is named after the judge, is missing or not text"
         )
     return found
