@@ -146,7 +146,9 @@ def _by_figure(found: MetaEvaluation, judges: Sequence[str], intervals: bool) ->
         for n, judge in enumerate(judges)
         for each in [judge, *["interval" + " " * n] * intervals]
     ]
-    return rows_table(["%", *heads], rows)
+    table = rows_table(["%", *heads], rows)
+    table.columns[0].no_wrap = True
+    return table
 
 
 def _by_category(found: MetaEvaluation, tasks: Sequence[str]) -> list[Any]:

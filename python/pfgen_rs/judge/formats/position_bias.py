@@ -84,7 +84,5 @@ def _judged(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns judges and what they said: the columns that are nothing else."""
     found = [(key, said or "") for key, said in record.items() if not _KNOWN.fullmatch(key)]
     if not found or not all(isinstance(said, str) for _, said in found):
-        raise InputError(
-            "the judge's column, which is named after the judge, is missing or not text"
-        )
+        raise InputError("the judge's column is missing or not text: it is named after the judge")
     return found
