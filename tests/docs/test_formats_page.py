@@ -20,7 +20,7 @@ from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.source import DELIMITED, TABLE_SUFFIXES
 from pfgen_rs.judge.pairs import sample_path
-from pfgen_rs.llm_jp_eval.catalog import sample_path as jpeval_sample
+from pfgen_rs.llm_jp_eval.evaluation_files import sample_path as jpeval_sample
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator
 from places import DOCS

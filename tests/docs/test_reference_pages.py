@@ -51,7 +51,7 @@ def test_variables_are_those_of_the_source() -> None:
 
 def test_cache_folders_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pfgen_rs.install import store
-    from pfgen_rs.llm_jp_eval.catalog import installed_raw
+    from pfgen_rs.llm_jp_eval.evaluation_files import installed_raw
     from pfgen_rs.questions.index_cache import indexes_folder
 
     monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path))

@@ -26,7 +26,8 @@ from pfgen_rs.integrations.lm_eval.choices import (
 )
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.llm_jp_eval import convert
-from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, TaskData, item_id, read_tasks, tasks
+from pfgen_rs.llm_jp_eval.averaging import CATEGORIES
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import (
     PromptSettings,
     filled,
@@ -34,6 +35,7 @@ from pfgen_rs.llm_jp_eval.prompts import (
     read_outputs,
     template,
 )
+from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.scoring import (
     Evaluation,
     ScoreSettings,
@@ -390,7 +392,7 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
         }
 
     calls = [
-        call("dev", chosen={"variant": "swallow"}),
+        call("dev", chosen={"profile": "swallow"}),
         call("test", limit=2, template=True),
         call("test", chosen={"shots": 99}),
         call("test", chosen={"data": "nowhere"}),
@@ -398,7 +400,7 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
     swallow, chat, *refused = json.loads(
         run_lm_eval(tmp_path, ["calls"], json.dumps(calls)).splitlines()[-1]
     )
-    assert_figures(swallow["results"], evaluated(dev, variant="swallow"))
+    assert_figures(swallow["results"], evaluated(dev, profile="swallow"))
     assert_figures(chat["results"], evaluated(test, 2))
     assert_prompted(swallow["asked"], dev, 0)
     [first, *_] = [one for one in chat["asked"] if one["doc"]["id"] == "jemhopqa/test/0"]
@@ -414,17 +416,17 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
 
 
 WRONG_JPEVAL: list[dict[str, Any]] = [
-    *({JPEVAL_KEY: chosen} for chosen in (3, {"shots": "4"}, {"shots": True}, {"variant": "old"})),
-    *({JPEVAL_KEY: {"n": 3}}, {"shots": 0}, {"variant": "swallow"}),
+    *({JPEVAL_KEY: chosen} for chosen in (3, {"shots": "4"}, {"shots": True}, {"profile": "old"})),
+    *({JPEVAL_KEY: {"n": 3}}, {"shots": 0}, {"profile": "swallow"}),
 ]
 
 
 def test_choices() -> None:
     assert jpeval_choices({"pretrained": "x"}) == JpevalChoices()
-    chosen = {"data": "here", "shots": 0, "variant": "swallow", "split": "dev"}
+    chosen = {"data": "here", "shots": 0, "profile": "swallow", "split": "dev"}
     assert jpeval_choices({JPEVAL_KEY: chosen}) == JpevalChoices(**chosen)  # type: ignore[arg-type]
     for metadata in WRONG_JPEVAL:
-        with pytest.raises(SettingsError, match=r"llm_jp_eval|variant"):
+        with pytest.raises(SettingsError, match=r"llm_jp_eval|profile"):
             jpeval_choices(metadata)
 
 

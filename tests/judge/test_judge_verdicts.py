@@ -40,7 +40,7 @@ from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import Pair, read_pairs, sample_path, write_pairs
 from pfgen_rs.judge.requests import comparison_requests, find_prompt
 from pfgen_rs.judge.verdicts import Which, read_verdict_text
-from pfgen_rs.llm_jp_eval.catalog import read_tasks
+from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
 from pfgen_rs.llm_jp_eval.running import TaskRun
 
 EXACT = 1e-12

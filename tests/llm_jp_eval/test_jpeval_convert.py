@@ -19,8 +19,7 @@ import pytest
 from helpers import SCRIPT, pfgen
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io.json_lines import lines
-from pfgen_rs.llm_jp_eval import Conversion, catalog, convert
-from pfgen_rs.llm_jp_eval.catalog import find_data, installed_data, installed_raw
+from pfgen_rs.llm_jp_eval import Conversion, convert, evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import installing, raw_files
 from pfgen_rs.llm_jp_eval.conversion.installing import (
     find_raw,
@@ -28,6 +27,7 @@ from pfgen_rs.llm_jp_eval.conversion.installing import (
     raw_installation,
     shown_names,
 )
+from pfgen_rs.llm_jp_eval.evaluation_files import find_data, installed_data, installed_raw
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate, result_content
 from places import ROOT
@@ -213,8 +213,8 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def datas(jpeval_converted: Path) -> Mapping[str, catalog.TaskData]:
-    return {task: catalog.read_task(jpeval_converted, task) for task in catalog.tasks()}
+def datas(jpeval_converted: Path) -> Mapping[str, evaluation_files.TaskData]:
+    return {task: evaluation_files.read_task(jpeval_converted, task) for task in registry.tasks()}
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +230,9 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
+def test_published_prompts(
+    jpeval_dir: Path, datas: Mapping[str, evaluation_files.TaskData]
+) -> None:
     paths = sorted((jpeval_dir / "golden" / "prompts").glob("*.jsonl"))
     records = [record for path in paths for record in json_lines(path)]
     assert len(records) == 84
@@ -243,7 +245,9 @@ def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, catalog.TaskDat
         assert hashlib.sha256(prompt.encode()).hexdigest() == record["sha256"]
 
 
-def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
+def test_prompts_of_own_templates(
+    jpeval_dir: Path, datas: Mapping[str, evaluation_files.TaskData]
+) -> None:
     records = json_lines(jpeval_dir / "golden" / "custom_templates.jsonl")
     assert len(records) == 4
     for record in records:
@@ -254,16 +258,16 @@ def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, catalog.
         assert filled(made, data.samples[record["index"]].input) == record["prompt"]
 
 
-@pytest.mark.parametrize("variant", ["upstream", "swallow"])
+@pytest.mark.parametrize("profile", ["1.3.0", "swallow"])
 def test_replayed_outputs(
     jpeval_dir: Path,
-    datas: Mapping[str, catalog.TaskData],
+    datas: Mapping[str, evaluation_files.TaskData],
     replayed: Mapping[str, list[str | None]],
-    variant: str,
+    profile: str,
 ) -> None:
     published = json.loads((jpeval_dir / "golden" / "replay_scores.json").read_text("utf-8"))
-    found = evaluate([datas[task] for task in replayed], replayed, variant).scores
-    expected = published[variant]
+    found = evaluate([datas[task] for task in replayed], replayed, profile).scores
+    expected = published["upstream" if profile == "1.3.0" else profile]
     assert len(expected) == 15
     assert found == {
         name: pytest.approx(value, abs=1e-12) if name.startswith("jsts") else value
@@ -273,7 +277,7 @@ def test_replayed_outputs(
 
 def test_the_published_result_file(
     jpeval_dir: Path,
-    datas: Mapping[str, catalog.TaskData],
+    datas: Mapping[str, evaluation_files.TaskData],
     replayed: Mapping[str, list[str | None]],
 ) -> None:
     outputs = {task: texts[:3] for task, texts in replayed.items()}
@@ -284,14 +288,14 @@ def test_the_published_result_file(
     assert result_content(found, templates, {}) == expected
 
 
-@pytest.mark.parametrize("variant", ["upstream", "swallow"])
+@pytest.mark.parametrize("profile", ["1.3.0", "swallow"])
 def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
-    datas: Mapping[str, catalog.TaskData], variant: str
+    datas: Mapping[str, evaluation_files.TaskData], profile: str
 ) -> None:
     golds: dict[str, list[str | None]] = {
         task: [sample.output for sample in data.samples] for task, data in datas.items()
     }
-    found = evaluate(list(datas.values()), golds, variant)
+    found = evaluate(list(datas.values()), golds, profile)
     below = {name: value for name, value in found.scores.items() if abs(value - 1.0) > 1e-12}
     # Repeated lines in gold answers, and nothing else.
     repeated = found.frame.filter(found.frame["value"] < 1.0)
@@ -306,18 +310,22 @@ def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
 
 
 def test_raw_files_are_those_of_the_golden_run(jpeval_dir: Path) -> None:
-    assert catalog.sample_path().resolve() == (ROOT / "data" / "llm-jp-eval-mini").resolve()
+    assert (
+        evaluation_files.sample_path().resolve() == (ROOT / "data" / "llm-jp-eval-mini").resolve()
+    )
     golden = jpeval_dir / "golden" / "mini" / "raw_files"
-    assert files_below(catalog.sample_path() / "raw_files") == files_below(golden)
+    assert files_below(evaluation_files.sample_path() / "raw_files") == files_below(golden)
 
 
 def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
-    convert(catalog.sample_path() / "raw_files", tmp_path, tuning=False)
-    datas = catalog.read_tasks(tmp_path, catalog.tasks())
-    ids = {catalog.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))}
+    convert(evaluation_files.sample_path() / "raw_files", tmp_path, tuning=False)
+    datas = evaluation_files.read_tasks(tmp_path, registry.tasks())
+    ids = {
+        evaluation_files.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))
+    }
     assert min(len(data.shots) for data in datas) == 3
     for name in ("3-shot", "0-shot"):
-        path = catalog.sample_path() / "outputs" / f"{name}.jsonl"
+        path = evaluation_files.sample_path() / "outputs" / f"{name}.jsonl"
         records = [line.record for line in lines(path)]
         assert {record["id"] for record in records} == ids
         assert len(records) == len(ids)
@@ -346,7 +354,7 @@ Files = Mapping[str, bytes]
 @pytest.fixture(scope="session")
 def published_raw(jpeval_dir: Path) -> Mapping[str, bytes]:
     """The real raw files by the reference's names, without stand-ins."""
-    found = find_raw(jpeval_dir / "raw", catalog.tasks()).files
+    found = find_raw(jpeval_dir / "raw", registry.tasks()).files
     return {name: file.content for name, file in found.items() if file.status == "published"}
 
 
@@ -390,9 +398,9 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for each in manifest:
         if "files" not in each and not each["note"].startswith("SURROGATE"):
             assert published[each["reference_name"]].sha256 == each["sha256"]
-    for task, info in catalog.tasks().items():
+    for task, info in registry.tasks().items():
         assert raw_files.source_of(task).licence == info.licence, task
-    repositories = {source.repository for source in raw_files.sources().values()}
+    repositories = {info.source.repository for info in registry.tasks().values() if info.source}
     listed = {each["repository"].split(" ")[0] for each in manifest}
     assert listed - repositories == {"odmishien/chABSA-dataset"}
 
@@ -433,7 +441,7 @@ def test_checkouts_and_archives_side_by_side(published_raw: Files, tmp_path: Pat
     chabsa = {n.removeprefix("chabsa/"): c for n, c in raw.items() if n.startswith("chabsa/")}
     jsem = {f"JSeM-master/data/v1.0/{n[5:]}": c for n, c in raw.items() if n.startswith("jsem_")}
     knp = {}
-    for split in catalog.SPLITS:
+    for split in registry.SPLITS:
         names = sorted(n for n in raw if n.startswith(f"{split}/"))
         ids = [Path(n).stem for n in names]
         knp[f"WikipediaAnnotatedCorpus-1.1.2/id/{split}.id"] = "\n".join(ids).encode()
@@ -553,17 +561,17 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "raw", {"a.tar.xz": bomb, "b/janli.tsv": bytes(5000)})
     monkeypatch.setattr(installing, "FILE_LIMIT", 4000)
     with pytest.raises(InputError, match="larger than 4000 bytes"):
-        find_raw(tmp_path / "raw", catalog.tasks())
+        find_raw(tmp_path / "raw", registry.tasks())
     with pytest.raises(InputError, match="larger than 4,000 bytes"):
-        find_raw(tmp_path / "raw" / "b", catalog.tasks())
+        find_raw(tmp_path / "raw" / "b", registry.tasks())
     monkeypatch.setattr(installing, "FILE_LIMIT", 6000)
     monkeypatch.setattr(installing, "KEPT_LIMIT", 4000)
     with pytest.raises(InputError, match="more than 4,000 bytes of raw files"):
-        find_raw(tmp_path / "raw", catalog.tasks())
+        find_raw(tmp_path / "raw", registry.tasks())
     monkeypatch.setattr(installing, "KEPT_LIMIT", 6000)
     monkeypatch.setattr(installing, "FILES_LIMIT", 1)
     with pytest.raises(InputError, match="more than 1 files"):
-        find_raw(tmp_path / "raw", catalog.tasks())
+        find_raw(tmp_path / "raw", registry.tasks())
 
 
 def test_the_command_installs(published_raw: Mapping[str, bytes], tmp_path: Path) -> None:
@@ -579,7 +587,7 @@ def test_the_command_installs(published_raw: Mapping[str, bytes], tmp_path: Path
     assert "jamp_test.tsv is not installed" in done.stderr
     found = json.loads(pfgen("llm-jp-eval", "install", "--format", "json", env=cache).stdout)
     expected = {"name": "JaNLI", "tasks": ["janli"], "licence": "CC BY-SA 4.0", "files": 1}
-    assert found["datasets"][1] == {**expected, "missing": 0, "status": "published"}
+    assert {**expected, "missing": 0, "status": "published"} in found["datasets"]
     failed = pfgen("llm-jp-eval", "install", "--from", tmp_path / "nothing", env=cache)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "no such file or folder" in failed.stderr

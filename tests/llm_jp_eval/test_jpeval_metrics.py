@@ -26,7 +26,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import correlation, mean, measures, metric, metrics, prediction
 from pfgen_rs.llm_jp_eval.measures import sample_metrics
 
-VARIANTS = {"upstream": "", "swallow": "_stripped"}
+PROFILES = {"1.3.0": "", "swallow": "_stripped"}
 
 
 def golden(folder: Path, name: str) -> Iterator[dict[str, Any]]:
@@ -34,27 +34,27 @@ def golden(folder: Path, name: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_golden_samples_bit_for_bit(jpeval_dir: Path, variant: str) -> None:
+@pytest.mark.parametrize("profile", PROFILES)
+def test_golden_samples_bit_for_bit(jpeval_dir: Path, profile: str) -> None:
     rows = list(golden(jpeval_dir, "metrics.jsonl"))
     assert len(rows) == 386
     for row in rows:
-        pred = prediction(row["output"], variant)
-        assert pred == row[f"pred{VARIANTS[variant]}"], row
+        pred = prediction(row["output"], profile)
+        assert pred == row[f"pred{PROFILES[profile]}"], row
         assert measures.normalized_gold(row["gold"]) == row["gold_normalized"], row
-        expected = row[f"value{VARIANTS[variant]}"]
+        expected = row[f"value{PROFILES[profile]}"]
         for times in (1, 300):  # one by one, and as columns
             value = metric(row["metric"], [pred] * times, [row["gold"]] * times)
             assert value == [expected] * times, row
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_golden_correlations(jpeval_dir: Path, variant: str) -> None:
-    end = VARIANTS[variant]
+@pytest.mark.parametrize("profile", PROFILES)
+def test_golden_correlations(jpeval_dir: Path, profile: str) -> None:
+    end = PROFILES[profile]
     rows = list(golden(jpeval_dir, "sts_groups.jsonl"))
     assert len(rows) == 10
     for row in rows:
-        preds = [prediction(output, variant) for output in row["output"]]
+        preds = [prediction(output, profile) for output in row["output"]]
         assert preds == row[f"pred{end}"]
         assert [measures.parse_float(pred) for pred in preds] == row[f"parsed{end}"]
         for name in ("pearson", "spearman"):
@@ -87,7 +87,7 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
         metric("pearson", ["1"], ["1"])
     with pytest.raises(SettingsError, match="unknown correlation 'r': expected one of pearson, sp"):
         correlation("r", ["1"], ["1"])
-    with pytest.raises(SettingsError, match="unknown variant 'x': expected one of upstream, swall"):
+    with pytest.raises(SettingsError, match=r"unknown profile 'x': expected one of 1\.3\.0"):
         prediction("yes", "x")
 
 
@@ -220,16 +220,16 @@ FRAME = pl.DataFrame(
 )
 
 
-@given(st.lists(TEXTS, max_size=6), st.sampled_from(list(VARIANTS)))
+@given(st.lists(TEXTS, max_size=6), st.sampled_from(list(PROFILES)))
 @example(["\n\nyes", "yes\r\n\r\nno \n\u3000\n", " \u309b"], "swallow")
 @example(["\u3000か\u3099 ", "ﾊﾟ", "´", "\x85a\x1c", "\u1100\u1161\u11a8", "각"], "swallow")
-@example(["\U0001d165\U0001d15e", "\u0f73\u0344", "ﾡ", "ⅷ㍿ﷺ", "\u0374\u037e\u212b"], "upstream")
-def test_predictions_equal_the_oracle(texts: list[str], variant: str) -> None:
-    expected = [oracle.prediction(text, variant) for text in texts]
-    assert metrics.prediction_column(texts, variant).to_list() == expected
+@example(["\U0001d165\U0001d15e", "\u0f73\u0344", "ﾡ", "ⅷ㍿ﷺ", "\u0374\u037e\u212b"], "1.3.0")
+def test_predictions_equal_the_oracle(texts: list[str], profile: str) -> None:
+    expected = [oracle.prediction(text, profile) for text in texts]
+    assert metrics.prediction_column(texts, profile).to_list() == expected
     column = pl.Series(texts, dtype=pl.String)
-    assert metrics.prediction_column(column, variant).to_list() == expected
-    assert [prediction(text, variant) for text in texts] == expected
+    assert metrics.prediction_column(column, profile).to_list() == expected
+    assert [prediction(text, profile) for text in texts] == expected
     golds = [unicodedata.normalize("NFKC", text) for text in texts]
     assert metrics.gold_column(texts).to_list() == golds
 
@@ -237,20 +237,20 @@ def test_predictions_equal_the_oracle(texts: list[str], variant: str) -> None:
 @given(
     st.sampled_from(list(sample_metrics())),
     st.lists(st.tuples(TEXTS, TEXTS), max_size=6),
-    st.sampled_from(list(VARIANTS)),
+    st.sampled_from(list(PROFILES)),
 )
 @example("char_f1", [("ΑΣ", "ας"), ("İ", "i̇"), ("ß", "ẞ"), ("Å", "å"), ("é", "e\u0301")], "swallow")
-@example("char_f1", [("か゛", "が"), ("b\x1ca _", "_ a b"), ("ＡＢ Ⅳ", "iv ab")], "upstream")
+@example("char_f1", [("か゛", "が"), ("b\x1ca _", "_ a b"), ("ＡＢ Ⅳ", "iv ab")], "1.3.0")
 @example("char_f1", [("𠮷" * 70, "𠮷"), ("Ａか\u3099Σ\n\nx", "aが")], "swallow")
 @example("char_f1", [("\u3000ﾊﾟ b\n\n", "B パ"), ("ẞ㌔ _", "_ キロ ß")], "swallow")
-@example("set_f1", [("a\u2028\n\x85b", "b\na"), ("ｶﾞ\nx", "ガ"), ("\n\n", "\n")], "upstream")
-@example("set_f1", [("b\n\nc", "b"), (" a\x85", "a"), ("a\n", "a"), ("", "")], "upstream")
-@example("set_f1", [("a\x1c", "a\na"), ("a\u3000\nb", "b\na\n")], "upstream")
-@example("exact_match", [("7\0\0", "７\0"), ("が", "か\u3099"), ("\0", "")], "upstream")
+@example("set_f1", [("a\u2028\n\x85b", "b\na"), ("ｶﾞ\nx", "ガ"), ("\n\n", "\n")], "1.3.0")
+@example("set_f1", [("b\n\nc", "b"), (" a\x85", "a"), ("a\n", "a"), ("", "")], "1.3.0")
+@example("set_f1", [("a\x1c", "a\na"), ("a\u3000\nb", "b\na\n")], "1.3.0")
+@example("exact_match", [("7\0\0", "７\0"), ("が", "か\u3099"), ("\0", "")], "1.3.0")
 @example("exact_match", [(" ５\0", "5"), ("゛", "゛")], "swallow")
-@example("char_f1", [("ΑΣ ΑΣΑ", "ας ασα"), ("İstanbul I", "i̇stanbul ı"), ("é", "")], "upstream")
-@example("exact_match", [("7\0", "7"), ("\0", ""), ("\x007", "7")], "upstream")
-def test_values_equal_the_oracle(name: str, pairs: list[tuple[str, str]], variant: str) -> None:
+@example("char_f1", [("ΑΣ ΑΣΑ", "ας ασα"), ("İstanbul I", "i̇stanbul ı"), ("é", "")], "1.3.0")
+@example("exact_match", [("7\0", "7"), ("\0", ""), ("\x007", "7")], "1.3.0")
+def test_values_equal_the_oracle(name: str, pairs: list[tuple[str, str]], profile: str) -> None:
     texts, golds = ([pair[side] for pair in pairs] for side in (0, 1))
     expected = [oracle.value(name, *pair) for pair in pairs]
     assert metric(name, texts, golds) == expected
@@ -259,8 +259,8 @@ def test_values_equal_the_oracle(name: str, pairs: list[tuple[str, str]], varian
     assert metrics.metric_column(name, texts, golds).tolist() == expected
     both = pl.Series(texts, dtype=pl.String), pl.Series(golds, dtype=pl.String)
     assert metrics.metric_column(name, *both).tolist() == expected
-    expected = [oracle.value(name, oracle.prediction(o, variant), g) for o, g in pairs]
-    assert metrics.output_metric_column(name, texts, golds, variant).tolist() == expected
+    expected = [oracle.value(name, oracle.prediction(o, profile), g) for o, g in pairs]
+    assert metrics.output_metric_column(name, texts, golds, profile).tolist() == expected
 
 
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
@@ -396,7 +396,7 @@ def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
             metrics.gold_column(column)
     with pytest.raises(InputError, match="2 predictions but 1 golds"):
         metrics.metric_column("set_f1", ["a", "b"], pl.Series(["a"]))
-    with pytest.raises(SettingsError, match="unknown variant"):
+    with pytest.raises(SettingsError, match="unknown profile"):
         metrics.prediction_expression("output", "x")
     with pytest.raises(SettingsError, match="unknown metric"):
         metrics.metric_expression("x", "output", "gold")

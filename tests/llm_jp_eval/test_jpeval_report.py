@@ -20,7 +20,7 @@ from jpeval_runs import ALL, TRANSLATED, made_run, result_of_1_3_0, result_of_2
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval import averages
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED, split_score
+from pfgen_rs.llm_jp_eval.averaging import AVERAGED, split_score
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
@@ -245,7 +245,7 @@ def test_other_data_are_refused(two: list[ReportRun]) -> None:
 
 def test_settings_must_agree_or_are_told(two: list[ReportRun]) -> None:
     one, other = two
-    for name, own, its in (("variant", "upstream", "swallow"), ("split", "dev", "test")):
+    for name, own, its in (("profile", "1.3.0", "swallow"), ("split", "dev", "test")):
         runs = [replace(one, settings={name: own}), replace(other, settings={name: its})]
         with pytest.raises(InputError, match=f"have different {name}s"):
             report_of(runs)
@@ -299,7 +299,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
 
 def scores(path: Path) -> dict[str, float]:
     record = json.loads((path / "scores.json").read_bytes())
-    found: dict[str, float] = record["variants"]["upstream"]["scores"]
+    found: dict[str, float] = record["profiles"]["1.3.0"]["scores"]
     return found
 
 
@@ -312,7 +312,7 @@ def test_runs_are_read_with_their_scores_and_inputs(folder: Path, tmp_path: Path
     for run, path in zip(runs, [*paths[:4], folder / "some"], strict=True):
         assert run.scores == scores(path)
         assert run.frame["input"].null_count() == 0
-        assert (run.settings["variant"], run.settings["split"]) == ("upstream", "test")
+        assert (run.settings["profile"], run.settings["split"]) == ("1.3.0", "test")
         assert run.signature is not None
 
 
@@ -341,7 +341,7 @@ def test_two_runs_are_compared_column_by_column(folder: Path) -> None:
     compared = [line[0] for line in lines if len(line) > 6 and "to" in line and line[0].isupper()]
     assert compared == ["AVR", "NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS", "STS"]
     assert "corrected for 1 or 9 tests" in done.stdout
-    assert "|variant:upstream|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
+    assert "|profile:1.3.0|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
     by_task = jp_eval("report", folder / "model-0.0b", folder / "model-1.1b", "--by-task").stdout
     assert "wiki_coreference" in by_task
     assert "corrected for 1 or 18 tests" in by_task
@@ -405,8 +405,8 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path, data: Path) -
     (tmp_path / "broken.json").write_bytes(b"{")
     assert "is not JSON" in told(tmp_path / "broken.json")
     place = tmp_path / "swallow"
-    swallow = made_scores(place, data, right=0.4, chosen=("jamp",), variant="swallow")
-    assert "have different variants (upstream and swallow)" in told(folder / "some", swallow)
+    swallow = made_scores(place, data, right=0.4, chosen=("jamp",), profile="swallow")
+    assert "have different profiles (1.3.0 and swallow)" in told(folder / "some", swallow)
     assert "unknown task 'mmlu'" in jp_eval("report", swallow, "--tasks", "mmlu").stderr
 
 
@@ -526,7 +526,7 @@ def test_whole_results_are_compared_where_they_have_samples(tmp_path: Path) -> N
     compared = {pair["column"] for pair in found["pairs"]}
     assert compared >= {"NLI", "HE", "jmmlu", "mmluen", "jamp"}
     assert not compared & {"AVG", "MT", "alt-e-to-j (comet_wmt22)"}
-    names = "variant, shots, prompt, mode, max_tokens, temperature, seed, top_p"
+    names = "profile, shots, prompt, mode, max_tokens, temperature, seed, top_p"
     assert f"not known: {names}" in found["notes"]
 
 

@@ -21,7 +21,8 @@ from pfgen_rs.ask.loop import Asked as Outcome
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import write_objects
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED, TaskData, read_tasks
+from pfgen_rs.llm_jp_eval.averaging import AVERAGED
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
 from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.running import TaskRun, default_folder
@@ -89,18 +90,18 @@ def test_a_run_asks_scores_and_asks_nothing_twice(folder: Path, tmp_path: Path) 
         done = run(folder, out, server.url)
         assert done.exit_code == 0, done.output
         assert f"{out}: 9 of 9 outputs, 9 new\n" in done.stdout
-        assert "|variant:upstream|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
+        assert "|profile:1.3.0|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
         assert {asked.path for asked in server.asked} == {"/v1/completions"}
         sent = server.asked[0].body
         assert (sent["temperature"], sent["model"], "stop" in sent) == (0.0, "org/m", False)
         lengths = {input_of(a.prompt): a.body["max_tokens"] for a in server.asked}
         assert lengths["前提：雨\n仮説：水"] == 3
         assert lengths["文章：甲"] == 191
-        again = run(folder, out, server.url, "--variant", "swallow")
+        again = run(folder, out, server.url, "--profile", "swallow")
         assert f"{out}: 9 of 9 outputs, 0 new\n" in again.stdout
         assert len(server.asked) == TOTAL
     again = run(folder, out, "http://127.0.0.1:9/v1", "-f", "json")  # needs no engine any more
-    assert (again.exit_code, json.loads(again.stdout)["variant"]) == (0, "upstream")
+    assert (again.exit_code, json.loads(again.stdout)["profile"]) == (0, "1.3.0")
     assert json.loads(again.stdout)["scores"]["jamp_exact_match"] == 1.0
     names = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     assert " ".join(names) == "config.json outputs.jsonl result.json samples.parquet scores.json"
@@ -388,7 +389,7 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         assert [process.returncode for process in processes] == [0, 0], ends
         assert len(server.asked) == 80
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
-    found = content(out / "scores.json")["variants"]["swallow"]["scores"]
+    found = content(out / "scores.json")["profiles"]["swallow"]["scores"]
     assert found == {"jamp_exact_match": 1.0, "jsquad_char_f1": 1.0}
 
 

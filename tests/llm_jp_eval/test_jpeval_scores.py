@@ -16,8 +16,9 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval import scoring
-from pfgen_rs.llm_jp_eval.catalog import TaskData, raw_digest, read_tasks, tasks
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, raw_digest, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, read_outputs
+from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.runs import read_result
 
 
@@ -94,7 +95,7 @@ def test_outputs_that_do_not_fit_are_refused(datas: list[TaskData]) -> None:
     with pytest.raises(SettingsError, match="a task is named twice"):
         scoring.evaluate([datas[0], datas[0]], GOLD)
     for make in (scoring.ScoreSettings, lambda name: scoring.evaluate(datas, GOLD, name)):
-        with pytest.raises(SettingsError, match="unknown variant 'x'"):
+        with pytest.raises(SettingsError, match="unknown profile 'x'"):
             make("x")
     found = scoring.evaluate(datas[:1], {"jamp": ["entailment"]})  # the first samples alone
     assert (found.scores, found.frame.height) == ({"jamp_exact_match": 1.0}, 1)
@@ -116,12 +117,12 @@ def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_
 
 def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:
     outputs = {**GOLD, "jamp": ["entailment\n", "neutral"]}
-    evaluations = scoring.evaluate_variants(datas, outputs)
+    evaluations = scoring.evaluate_profiles(datas, outputs)
     settings = scoring.ScoreSettings("swallow")
     record = scoring.write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
     assert json.loads((tmp_path / "out/scores.json").read_text("utf-8")) == record
-    assert record["variants"]["upstream"]["scores"]["jamp_exact_match"] == 0.0
-    assert record["variants"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
+    assert record["profiles"]["1.3.0"]["scores"]["jamp_exact_match"] == 0.0
+    assert record["profiles"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
     assert record["samples"] == {"jamp": 2, "jsquad": 2, "jsts": 3, "chabsa": 2}
     frame = pl.read_parquet(tmp_path / "out/samples.parquet")
     assert frame.equals(evaluations["swallow"].frame.drop("input"))
@@ -137,10 +138,10 @@ def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path
 
 
 def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
-    start = f"llm-jp-eval|v:{pfgen_rs.__version__}|variant:"
+    start = f"llm-jp-eval|v:{pfgen_rs.__version__}|profile:"
     raw = f"raw:{raw_digest(datas)}"
     unknown = "temperature:unknown|seed:unknown|top_p:unknown"
-    expected = f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
+    expected = f"{start}1.3.0|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
     assert scoring.signature(datas) == expected
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
     settings = scoring.ScoreSettings("swallow", 100, prompts)
@@ -152,11 +153,11 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
 
 def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jamp": ["entailment", "x"], "jsts": ["1", "2", "3"]}
-    errors = scoring.standard_errors(scoring.evaluate_variants(datas, outputs)["upstream"])
+    errors = scoring.standard_errors(scoring.evaluate_profiles(datas, outputs)["1.3.0"])
     assert errors["jamp_exact_match"] == pytest.approx(0.5)  # 0 and 1: sd 0.7071 over the root of 2
     assert errors["jsquad_char_f1"] == 0.0
     assert errors["jsts_pearson"] is not None
-    alone = scoring.evaluate_variants(datas[:1], {"jamp": ["entailment"]})["upstream"]
+    alone = scoring.evaluate_profiles(datas[:1], {"jamp": ["entailment"]})["1.3.0"]
     assert scoring.standard_errors(alone) == {"jamp_exact_match": None}
 
 
@@ -276,12 +277,12 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> list[TaskData]:
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(OUTPUTS, min_size=16, max_size=16), st.sampled_from(["upstream", "swallow"]))
+@given(st.lists(OUTPUTS, min_size=16, max_size=16), st.sampled_from(["1.3.0", "swallow"]))
 def test_averages_are_those_of_outputs_that_are_stripped_beforehand(
-    few: list[TaskData], texts: list[str], variant: str
+    few: list[TaskData], texts: list[str], profile: str
 ) -> None:
     outputs = {each.task: texts[4 * i : 4 * i + 4] for i, each in enumerate(few)}
-    plain = scoring.evaluate(few, outputs, variant)
+    plain = scoring.evaluate(few, outputs, profile)
     found = scoring.leniently(plain)
     for way, clean in (("stripped", str.strip), ("without_thoughts", stripped_of_thoughts)):
         changed = {task: [clean(text) for text in own] for task, own in outputs.items()}
@@ -349,7 +350,7 @@ def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path)
     scored = jp_eval("score", outputs, "-d", folder, "-k", 1, "-f", "json", "-o", tmp_path / "s")
     found = json.loads(scored.stdout)
     assert found["scores"]["jsquad_char_f1"] == found["averages"]["NLI"] == 1.0
-    assert "|variant:upstream|split:test|n:all|shots:1|avg:AVR|" in found["signature"]
+    assert "|profile:1.3.0|split:test|n:all|shots:1|avg:AVR|" in found["signature"]
     assert found["notes"]["jamp"] == {"exact": 1.0, "char_f1": 1.0}
     lacking = ["QA", "MC", "FA", "MR"]
     assert found["lacking"] == {"AVR": lacking, "AVG": [*lacking, "HE", "MT"]}

@@ -15,30 +15,30 @@ from hypothesis import given, strategies as st
 
 from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import catalog, convert
-from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
+from pfgen_rs.llm_jp_eval import averaging, convert, evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import converting, raw_files
 from pfgen_rs.llm_jp_eval.conversion.installing import find_raw
 from pfgen_rs.llm_jp_eval.prompts import filled, template, template_digest
+from pfgen_rs.llm_jp_eval.registry import find_task, tasks
 
 
 def test_instructions_are_those_published(jpeval_dir: Path) -> None:
     published = json.loads((jpeval_dir / "instructions.json").read_text("utf-8"))
     keys = ("instruction", "output_length", "metrics")
-    ours = {name: {key: getattr(t, key) for key in keys} for name, t in catalog.tasks().items()}
+    ours = {name: {key: getattr(t, key) for key in keys} for name, t in registry.tasks().items()}
     assert json.loads(json.dumps(ours)) == published
     assert len(ours) == 17
 
 
 def test_tasks_are_chosen_by_name_and_category() -> None:
-    chosen, every = catalog.chosen_tasks, list(catalog.tasks().values())
+    chosen, every = registry.chosen_tasks, list(registry.tasks().values())
     names = [task.name for task in chosen(["mawps", "QA", "mawps"])]
     assert names == ["jemhopqa", "mawps", "niilc"]
     assert chosen() == chosen(["all", "jamp"]) == every
-    assert {task.category for task in every} == set(catalog.CATEGORIES)
+    assert {task.category for task in every} == set(averaging.CATEGORIES)
     with pytest.raises(SettingsError, match="unknown task 'jamb': expected one of chabsa, jamp"):
-        catalog.find_task("jamb")
-    with pytest.raises(SettingsError, match=r"unknown task 'nli'.* STS, all"):
+        registry.find_task("jamb")
+    with pytest.raises(SettingsError, match=r"unknown task 'nli'.* STS, .*all"):
         chosen(["nli"])
 
 
@@ -61,9 +61,9 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
     assert len(rows) == 20
     for row in map(json.loads, rows):
-        whole = catalog.score_texts(row["scores"], with_averages=True)
+        whole = averaging.score_texts(row["scores"], with_averages=True)
         assert list(whole.items()) == list(row["with_average"].items()), row["id"]
-        bare = catalog.score_texts(row["scores"])
+        bare = averaging.score_texts(row["scores"])
         assert list(bare.items()) == list(row["without_average"].items()), row["id"]
 
 
@@ -73,7 +73,7 @@ def test_table_2_follows_from_its_categories(jpeval_dir: Path) -> None:
     assert len(rows) == 11
     for row in rows:
         scores = {task: float(row[name]) for name, parts in MAIN.items() for task in parts}
-        found = catalog.averages(scores)
+        found = averaging.averages(scores)
         assert {name: f"{found[name]:.3f}" for name in SEVEN} == {name: row[name] for name in SEVEN}
         apart = found["AVR"] - float(row["AVR"])
         assert abs(apart) < 0.0006, row["model"]
@@ -82,7 +82,7 @@ def test_table_2_follows_from_its_categories(jpeval_dir: Path) -> None:
 
 def test_categories_that_were_not_run_count_as_0() -> None:
     scores = {"jamp_exact_match": 0.5, "janli_exact_match": 0.25, "jsts_pearson": 0.9}
-    found = catalog.averages(scores)
+    found = averaging.averages(scores)
     assert list(found) == [*SEVEN, "HE", "MT", "AVG", "AVR"]
     assert found["NLI"] == 0.375
     assert found["QA"] == found["HE"] == 0.0
@@ -92,13 +92,13 @@ def test_categories_that_were_not_run_count_as_0() -> None:
 
 def test_texts_are_rounded_half_to_even_and_sorted_by_code_point() -> None:
     scores = {"jsts_pearson": -0.00001, "b_x": 0.03125, "a-b_x": 1.0, "B_x": 0.5}
-    assert list(catalog.score_texts(scores).items()) == [
+    assert list(averaging.score_texts(scores).items()) == [
         ("B_x", "0.5000"),
         ("a-b_x", "1.0000"),
         ("b_x", "0.0312"),
         ("jsts_pearson", "-0.0000"),
     ]
-    shown = catalog.score_texts(scores, with_averages=True)
+    shown = averaging.score_texts(scores, with_averages=True)
     assert list(shown)[:2] == ["AVG", "B_x"]
     assert "AVR" not in shown
 
@@ -112,7 +112,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_task_has_the_samples_of_its_split_and_the_examples_of_train(folder: Path) -> None:
-    found = catalog.read_task(folder, "chabsa")
+    found = evaluation_files.read_task(folder, "chabsa")
     assert [(s.input, s.output) for s in found.samples] == list(SAMPLES["chabsa"])
     assert [(s.input, s.output) for s in found.shots] == list(SHOTS["chabsa"])
     assert (found.output_length, found.metrics) == (191, ("set_f1",))
@@ -124,33 +124,33 @@ def test_the_file_counts_rather_than_the_catalog(folder: Path) -> None:
     path = folder / "evaluation/test/jamp.json"
     changes = {"instruction": "別", "output_length": 9, "metrics": ["char_f1", "set_f1"]}
     write_file(path, evaluation_file("jamp", [("a", "b")], **changes))
-    found = catalog.read_task(folder, "jamp")
+    found = evaluation_files.read_task(folder, "jamp")
     assert (found.instruction, found.output_length) == ("別", 9)
     assert found.metrics == ("char_f1", "set_f1")
 
 
 def test_data_are_found_in_several_layouts(folder: Path, tmp_path: Path) -> None:
     for place in (folder, folder / "evaluation"):
-        assert catalog.find_data(place) == folder / "evaluation"
+        assert evaluation_files.find_data(place) == folder / "evaluation"
     with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
-        catalog.find_data(None)
-    write_data(catalog.installed_data())
-    assert catalog.read_task(None, "jamp").task == "jamp"
+        evaluation_files.find_data(None)
+    write_data(evaluation_files.installed_data())
+    assert evaluation_files.read_task(None, "jamp").task == "jamp"
     (tmp_path / "file").touch()
     missing = {".": "no evaluation files: expected evaluation/", "none": "not found"}
     for name, problem in (missing | {"file": "not a directory"}).items():
         with pytest.raises(InputError, match=problem):
-            catalog.find_data(tmp_path / name)
+            evaluation_files.find_data(tmp_path / name)
 
 
 def test_missing_files_are_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"mawps\.json: no file of the task 'mawps' in the sp"):
-        catalog.read_tasks(folder, ["jamp", "mawps"])
+        evaluation_files.read_tasks(folder, ["jamp", "mawps"])
     with pytest.raises(InputError, match=r"dev: no files of these tasks in the split dev"):
-        catalog.read_tasks(folder, [], "dev")
+        evaluation_files.read_tasks(folder, [], "dev")
     (folder / "evaluation/train/jamp.json").unlink()
     with pytest.raises(InputError, match=r"train.jamp\.json: cannot be read: No such file"):
-        catalog.read_task(folder, "jamp")
+        evaluation_files.read_task(folder, "jamp")
 
 
 VALUE = "is not an evaluation file: {} must be ".format
@@ -183,13 +183,21 @@ def test_wrong_files_are_named(folder: Path, content: Any, message: str) -> None
         content = json.dumps(evaluation_file("jamp", [("a", "b")], **content)).encode()
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as error:
-        catalog.read_task(folder, "jamp")
+        evaluation_files.read_task(folder, "jamp")
     assert error.value.path == path
 
 
 def test_the_first_samples_are_used(folder: Path) -> None:
-    found = catalog.read_task(folder, "jsts")
-    assert [catalog.used(found, n) for n in (None, -1, 0, 1, 2, 3, 4)] == [3, 3, 3, 1, 2, 3, 3]
+    found = evaluation_files.read_task(folder, "jsts")
+    assert [evaluation_files.used(found, n) for n in (None, -1, 0, 1, 2, 3, 4)] == [
+        3,
+        3,
+        3,
+        1,
+        2,
+        3,
+        3,
+    ]
 
 
 def test_anybody_can_recompute_the_digest_of_the_data(folder: Path) -> None:
@@ -200,7 +208,7 @@ def test_anybody_can_recompute_the_digest_of_the_data(folder: Path) -> None:
         for file in (f"test/{name}.json", f"train/{name}.json")
     )
     expected = hashlib.sha256(lines.encode()).hexdigest()[:8]
-    assert catalog.raw_digest(catalog.read_tasks(folder, names)) == expected
+    assert evaluation_files.raw_digest(evaluation_files.read_tasks(folder, names)) == expected
 
 
 # Prompts: the published template, and templates of one's own
@@ -214,20 +222,20 @@ ASKED = "\n\n### 入力:\n{input}\n\n### 応答:\n"
 
 
 @pytest.fixture
-def task(tmp_path: Path) -> catalog.TaskData:
-    found = catalog.read_task(write_data(tmp_path), "jamp")
-    shots = tuple(catalog.Sample(f"入{n}", f"出{n}") for n in range(16))
+def task(tmp_path: Path) -> evaluation_files.TaskData:
+    found = evaluation_files.read_task(write_data(tmp_path), "jamp")
+    shots = tuple(evaluation_files.Sample(f"入{n}", f"出{n}") for n in range(16))
     return replace(found, instruction="指示文", shots=shots)
 
 
-def test_the_published_template(task: catalog.TaskData) -> None:
+def test_the_published_template(task: evaluation_files.TaskData) -> None:
     assert template(task, 0) == HEAD + ASKED
     examples = "".join(f"\n\n### 入力:\n入{n}\n\n### 応答:\n出{n}" for n in range(4))
     assert template(task) == template(task, 4) == HEAD + examples + ASKED
     assert filled(template(task, 0), "問") == HEAD + ASKED.replace("{input}", "問")
 
 
-def test_sixteen_examples_are_enough_and_seventeen_are_not(task: catalog.TaskData) -> None:
+def test_sixteen_examples_are_enough_and_seventeen_are_not(task: evaluation_files.TaskData) -> None:
     assert "入15" in template(task, 16)
     with pytest.raises(SettingsError, match=r"jamp has 16 examples .*, not 17: choose fewer"):
         template(task, 17)
@@ -235,9 +243,9 @@ def test_sixteen_examples_are_enough_and_seventeen_are_not(task: catalog.TaskDat
         template(task, -1)
 
 
-def test_texts_are_inserted_literally(task: catalog.TaskData) -> None:
+def test_texts_are_inserted_literally(task: evaluation_files.TaskData) -> None:
     hostile = "{input} {{x}} {0} \\1 }{ \U000f0000" + "1\U000f0000 {few_shots_text}"
-    bad = replace(task, instruction=hostile, shots=(catalog.Sample(hostile, hostile),) * 4)
+    bad = replace(task, instruction=hostile, shots=(evaluation_files.Sample(hostile, hostile),) * 4)
     made = template(bad, 4)
     assert made.count(hostile) == 9
     assert filled(made, hostile).count(hostile) == 10
@@ -245,7 +253,7 @@ def test_texts_are_inserted_literally(task: catalog.TaskData) -> None:
     assert filled(own, "問") == f"問｜{hostile}＝{hostile}｜{hostile}"
 
 
-def test_templates_of_ones_own(task: catalog.TaskData) -> None:
+def test_templates_of_ones_own(task: evaluation_files.TaskData) -> None:
     own = "{instruction}\n{few_shots_text}Q {input}\nA ", "Q {input}\nA {output}\n"
     made = template(task, 2, *own)
     assert made == "指示文\nQ 入0\nA 出0\nQ 入1\nA 出1\nQ {input}\nA "
@@ -255,7 +263,7 @@ def test_templates_of_ones_own(task: catalog.TaskData) -> None:
     assert template(task, 1, None, "[{input}:{output}]") == HEAD + "[入0:出0]" + ASKED
 
 
-def test_braces_of_templates_are_halved_twice(task: catalog.TaskData) -> None:
+def test_braces_of_templates_are_halved_twice(task: evaluation_files.TaskData) -> None:
     made = template(task, 1, "{{{{a}}}}{few_shots_text}{input}", "{{{{{input}}}}}{output}")
     assert made == "{{a}}{{入0}}出0{input}"
     assert filled(made, "問") == "{a}{入0}出0問"
@@ -277,7 +285,7 @@ UNUSABLE: list[tuple[int, str, str | None, str]] = [
 ]
 
 
-def test_unusable_templates_are_refused(task: catalog.TaskData) -> None:
+def test_unusable_templates_are_refused(task: evaluation_files.TaskData) -> None:
     for *given_template, message in UNUSABLE:
         with pytest.raises(SettingsError, match=message):
             template(task, *given_template)  # type: ignore[arg-type]
@@ -297,8 +305,10 @@ TEXTS = st.text(alphabet=st.sampled_from(list("{}あa\n\0\U000f0000\U000f0001�
 def test_prompts_are_joined_texts(
     instruction: str, shots: list[tuple[str, str]], asked: str
 ) -> None:
-    examples = tuple(catalog.Sample(text, output) for text, output in shots)
-    task = catalog.TaskData("jamp", "test", instruction, 1, ("exact_match",), (), examples, "", "")
+    examples = tuple(evaluation_files.Sample(text, output) for text, output in shots)
+    task = evaluation_files.TaskData(
+        "jamp", "test", instruction, 1, ("exact_match",), (), examples, "", ""
+    )
     blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
     expected = HEAD.removesuffix("指示文") + instruction + blocks
     assert filled(template(task, 2), asked) == f"{expected}\n\n### 入力:\n{asked}\n\n### 応答:\n"

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 import jpeval_wiki_oracle as oracle
 from jpeval_wiki import corpus, damaged_documents, documents, samples
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.catalog import SPLITS, read_task
 from pfgen_rs.llm_jp_eval.conversion import wikipedia
 from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
+from pfgen_rs.llm_jp_eval.evaluation_files import read_task
+from pfgen_rs.llm_jp_eval.registry import SPLITS
 
 
 def test_published_coreferences_are_among_ours(jpeval_converted: Path, jpeval_dir: Path) -> None:

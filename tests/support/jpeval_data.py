@@ -12,10 +12,11 @@ from typer.testing import CliRunner, Result
 
 from pfgen_rs import PfgenError
 from pfgen_rs.cli.app import app
-from pfgen_rs.llm_jp_eval.catalog import find_task, read_tasks, tasks
+from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
+from pfgen_rs.llm_jp_eval.registry import find_task, tasks
 from pfgen_rs.llm_jp_eval.scoring import (
     ScoreSettings,
-    evaluate_variants,
+    evaluate_profiles,
     score_config,
     write_results,
 )
@@ -112,7 +113,7 @@ def made_scores(
         for each in datas
     }
     made = ScoreSettings(**settings)
-    evaluations = evaluate_variants(datas, outputs)
+    evaluations = evaluate_profiles(datas, outputs)
     write_results(folder, datas, evaluations, score_config(datas, made), made)
     return folder
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 
-def prediction(output: str, variant: str) -> str:
+def prediction(output: str, profile: str) -> str:
     text = output.split("\n\n")[0]
-    if variant == "swallow":
+    if profile == "swallow":
         text = text.strip()
     return unicodedata.normalize("NFKC", text)
 

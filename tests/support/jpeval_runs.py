@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED, find_task, tasks
+from pfgen_rs.llm_jp_eval.averaging import AVERAGED
+from pfgen_rs.llm_jp_eval.registry import find_task, tasks
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
 

@@ -32,7 +32,7 @@ from llm_server import Server, served
 from pfgen_rs.io.json_lines import lines, write_objects
 from pfgen_rs.judge import position_bias, robustness
 from pfgen_rs.judge.verdict_folder import VerdictFolder
-from pfgen_rs.llm_jp_eval.catalog import read_tasks, sample_path
+from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from places import ROOT
 

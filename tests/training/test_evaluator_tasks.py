@@ -15,7 +15,7 @@ from pfgen_rs import InputError, SettingsError
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.llm_jp_eval import correlation
-from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task, read_tasks
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, read_task, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import StepEvaluator, read_curve
@@ -69,14 +69,14 @@ def outputs_of(texts: Texts, ours: StepEvaluator) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("variant", ["upstream", "swallow"])
-def test_figures_are_those_of_evaluate(folder: Path, datas: list[TaskData], variant: str) -> None:
+@pytest.mark.parametrize("profile", ["1.3.0", "swallow"])
+def test_figures_are_those_of_evaluate(folder: Path, datas: list[TaskData], profile: str) -> None:
     texts = answering(folder)
-    with evaluator(texts, tasks_folder=folder, variant=variant) as ours:
+    with evaluator(texts, tasks_folder=folder, profile=profile) as ours:
         ours(0)
         ours.wait()
         row = ours.curve.row(0, named=True)
-    expected = evaluate(datas, outputs_of(texts, ours), variant)
+    expected = evaluate(datas, outputs_of(texts, ours), profile)
     for data in datas:
         [first, *others] = data.metrics
         assert row[f"llm_jp_eval/{data.task}"] == expected.scores[f"{data.task}_{first}"]
@@ -220,7 +220,7 @@ def test_other_curves_are_not_continued(folder: Path, tmp_path: Path) -> None:
         ({"n": 1}, "tasks_n"),
         ({"shots": 1}, "tasks_shots"),
         ({"split": "dev"}, "tasks_split"),
-        ({"variant": "swallow"}, "tasks_variant"),
+        ({"profile": "swallow"}, "tasks_profile"),
         ({"tasks_folder": changed}, "tasks_data"),
     ):
         wrong: dict[str, Any] = more
@@ -293,7 +293,7 @@ def test_what_cannot_be_is_told(folder: Path, tmp_path: Path) -> None:
         ({"shots": -1}, InputError, "the number of shots must be an integer of at least 0"),
         ({"shots": 99}, SettingsError, "choose fewer"),
         ({"split": "all"}, InputError, "no file of the task .* in the split all"),
-        ({"variant": "old"}, SettingsError, "unknown variant 'old'"),
+        ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"tasks": "niilc"}, InputError, "no file of the task 'niilc'"),
         ({"tasks_folder": tmp_path / "x"}, InputError, "not found"),
         ({"tasks": (), "questions": 0}, SettingsError, "questions must be between 1 and 14, not 0"),

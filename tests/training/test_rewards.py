@@ -16,7 +16,7 @@ from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.io.cleaning import MODES, cleaned, default_stop
 from pfgen_rs.llm_jp_eval import metric, prediction
-from pfgen_rs.llm_jp_eval.catalog import Sample, TaskData, read_task
+from pfgen_rs.llm_jp_eval.evaluation_files import Sample, TaskData, read_task
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.metrics.settings import Metric
@@ -237,7 +237,7 @@ def test_variants_metrics_and_cleaning() -> None:
     assert both == [1.0, pytest.approx(2 / 3)]  # the examples in prompts have inputs, too
     prompts = prompts_of(data)[:1]
     assert TaskReward("chabsa", data, metric="exact_match")(prompts, [" 正解"]) == [0.0]
-    swallow = TaskReward("chabsa", data, metric="exact_match", variant="swallow")
+    swallow = TaskReward("chabsa", data, metric="exact_match", profile="swallow")
     assert swallow(prompts, [" 正解"]) == [1.0]
     text = "正しい解"
     expected = metric("char_f1", [prediction(text)], ["正解"])
@@ -295,7 +295,7 @@ def test_settings_of_tasks_that_cannot_be(tmp_path: Path) -> None:
         ({"task": "jamp"}, SettingsError, "the data are those of chabsa, not jamp"),
         ({"data": tmp_path / "x"}, InputError, "not found"),
         ({"metric": "bleu"}, SettingsError, "unknown metric 'bleu'"),
-        ({"variant": "old"}, SettingsError, "unknown variant 'old'"),
+        ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"unknown": "x"}, SettingsError, "`unknown` must be a number, not 'x'"),
         ({"clean": "x"}, SettingsError, "`clean` must be a function, not str"),
     ):
@@ -323,7 +323,7 @@ def test_calls_that_cannot_be() -> None:
 
 def test_a_reward_of_tasks_can_be_pickled(folder: Path) -> None:
     reward = TaskReward(
-        "mawps", folder, metric="char_f1", variant="swallow", clean=str.strip, unknown=0.5
+        "mawps", folder, metric="char_f1", profile="swallow", clean=str.strip, unknown=0.5
     )
     again = pickle.loads(pickle.dumps(reward))
     data = read_task(folder, "mawps", "train")

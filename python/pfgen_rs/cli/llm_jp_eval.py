@@ -16,8 +16,8 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.catalog import TaskData
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
+    from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
@@ -51,9 +51,9 @@ TaskNames = Annotated[
         help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
     ),
 ]
-Variant = Annotated[
-    Literal["upstream", "swallow"],
-    typer.Option("--variant", help="How predictions are made: swallow strips outputs."),
+ProfileName = Annotated[
+    Literal["1.3.0", "swallow"],
+    typer.Option("--profile", help="How predictions are made: swallow strips outputs."),
 ]
 AllowMissing = Annotated[
     bool,
@@ -134,13 +134,15 @@ class SampleOptions:
 
     def datas(self) -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval import catalog
+        from pfgen_rs.llm_jp_eval import evaluation_files, registry
 
-        wanted, place = listed_names(self.tasks), catalog.find_data(self.data)
-        chosen = [task.name for task in catalog.chosen_tasks(wanted)]
+        wanted, place = listed_names(self.tasks), evaluation_files.find_data(self.data)
+        chosen = [task.name for task in registry.chosen_tasks(wanted)]
         there = {path.stem for path in (place / self.split).glob("*.json")}
         lacking = [task for task in chosen if task not in there.union(wanted)]
-        datas = catalog.read_tasks(place, [t for t in chosen if t not in lacking], self.split)
+        datas = evaluation_files.read_tasks(
+            place, [t for t in chosen if t not in lacking], self.split
+        )
         if lacking:
             process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
@@ -292,11 +294,11 @@ def convert(
 
 def tasks(output_format: options.Format = "table") -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
-    from pfgen_rs.llm_jp_eval.catalog import tasks
+    from pfgen_rs.llm_jp_eval.registry import tasks
 
     found = tasks().values()
     if output_format == "json":
-        process.emit_json([asdict(each) for each in found])
+        process.emit_json([each.described() for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
     rows = [
@@ -339,7 +341,7 @@ def demo() -> None:
 
     Example: `pfgen-rs llm-jp-eval demo`
     """
-    from pfgen_rs.llm_jp_eval.catalog import sample_path
+    from pfgen_rs.llm_jp_eval.evaluation_files import sample_path
 
     folder = sample_path()
     texts = (

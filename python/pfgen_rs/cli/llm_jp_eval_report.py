@@ -85,7 +85,7 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
-    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+    from pfgen_rs.llm_jp_eval.registry import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
     wanted = llm_jp_eval.listed_names(tasks)

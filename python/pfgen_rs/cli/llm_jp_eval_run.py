@@ -36,7 +36,7 @@ def run(
             "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
-    variant: llm_jp_eval.Variant = "upstream",
+    profile: llm_jp_eval.ProfileName = "1.3.0",
     allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
@@ -59,7 +59,7 @@ def run(
     every = not llm_jp_eval.listed_names(samples.tasks) or "all" in llm_jp_eval.listed_names(
         samples.tasks
     )
-    settings = scoring.ScoreSettings(variant, samples.limit, samples.prompts(), every)
+    settings = scoring.ScoreSettings(profile, samples.limit, samples.prompts(), every)
     respondent = request.Respondent(
         recorded_name(asking.engine),
         model,
@@ -151,7 +151,7 @@ def score(
         ),
     ],
     samples: llm_jp_eval.SampleOptions,
-    variant: llm_jp_eval.Variant = "upstream",
+    profile: llm_jp_eval.ProfileName = "1.3.0",
     allow_missing: llm_jp_eval.AllowMissing = False,
     out: Annotated[
         Path | None,
@@ -176,11 +176,11 @@ def score(
     n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
     found = prompts.read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = scoring.ScoreSettings(variant, n, samples.prompts(None), every)
+    chosen = scoring.ScoreSettings(profile, n, samples.prompts(None), every)
     settings = running.settings_of_outputs(found, datas, chosen)
     by_task = prompts.outputs_by_task(datas, found, n)
     try:
-        evaluations = scoring.evaluate_variants(datas, by_task, allow_missing=allow_missing)
+        evaluations = scoring.evaluate_profiles(datas, by_task, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
@@ -189,17 +189,17 @@ def score(
     else:
         config = scoring.score_config(datas, settings)
         record = scoring.write_results(out, datas, evaluations, config, settings)
-    show_evaluation(record, evaluations[variant], output_format)
+    show_evaluation(record, evaluations[profile], output_format)
 
 
 def show_evaluation(
     record: Mapping[str, Any], evaluation: "Evaluation", output_format: str
 ) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
-    chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
+    chosen, notes = record["profiles"][record["profile"]], _means_of_notes(evaluation)
     if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
-        rest = {key: value for key, value in record.items() if key != "variants"}
+        rest = {key: value for key, value in record.items() if key != "profiles"}
         process.emit_json({**rest, **chosen, "notes": told})
         return
     tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
@@ -250,7 +250,8 @@ def _scores_table(
     chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
-    from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, split_score, tasks
+    from pfgen_rs.llm_jp_eval.averaging import CATEGORIES, split_score
+    from pfgen_rs.llm_jp_eval.registry import tasks
 
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}

@@ -16,10 +16,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.catalog import averages, read_tasks, tasks
+    from pfgen_rs.llm_jp_eval.averaging import averages
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
-    from pfgen_rs.llm_jp_eval.measures import correlation, mean, prediction
+    from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
+    from pfgen_rs.llm_jp_eval.measures import correlation, mean
     from pfgen_rs.llm_jp_eval.metrics import metric
+    from pfgen_rs.llm_jp_eval.reading import prediction
+    from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
     from pfgen_rs import lazy
@@ -27,10 +30,13 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "catalog": ("averages", "read_tasks", "tasks"),
+            "averaging": ("averages",),
+            "evaluation_files": ("read_tasks",),
+            "registry": ("tasks",),
+            "reading": ("prediction",),
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),
             "scoring": ("evaluate",),
-            "measures": ("correlation", "mean", "prediction"),
+            "measures": ("correlation", "mean"),
         },
     )

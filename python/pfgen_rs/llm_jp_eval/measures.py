@@ -27,7 +27,6 @@ from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.registry import loaded
 from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
-VARIANTS = ("upstream", "swallow")
 CORRELATIONS = ("pearson", "spearman")
 """Figures of all samples of a task together."""
 GROUP = "pfgen_rs.llm_jp_eval_metrics"
@@ -37,7 +36,6 @@ SampleValue = Callable[[str, str], float]
 ColumnValues = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 
 
-_CUT = "\n\n"
 _NAME = re.compile("[a-z][a-z0-9_]*")
 _LATIN_1 = re.compile("[\x80-\xff]+")
 _NOT_WORD = re.compile(r"\W")  # neither `str.isalnum` nor an underscore
@@ -115,26 +113,9 @@ def score_metrics() -> tuple[str, ...]:
     return (*sample_metrics(), *CORRELATIONS)
 
 
-def prediction(output: str, variant: str = "upstream") -> str:
-    """Returns the prediction in a raw output: what precedes the first empty line, in NFKC.
-
-    `variant`: `swallow` strips it before normalising, `upstream` does not. An output that begins with an
-    empty line gives the empty prediction. Lone surrogates stay. Raises `SettingsError` for unknown variants.
-    """
-    check_variant(variant)
-    first = output.partition(_CUT)[0]
-    return normalize("NFKC", first.strip() if variant == "swallow" else first)
-
-
 def normalized_gold(text: str) -> str:
     """Returns a gold answer in the form that is compared with predictions: NFKC, not stripped."""
     return normalize("NFKC", text)
-
-
-def check_variant(variant: str) -> None:
-    """Raises `SettingsError` unless this is the name of a variant."""
-    if variant not in VARIANTS:
-        raise SettingsError(f"unknown variant {variant!r}: expected one of {', '.join(VARIANTS)}")
 
 
 @sample_metric("exact_match", native=True)

@@ -10,8 +10,9 @@ from unicodedata import category, normalize
 
 from pfgen_rs import InputError, _native
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval import measures, reading
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics
+from pfgen_rs.llm_jp_eval.registry import find_profile
 
 __all__ = [
     "gold_column",
@@ -83,20 +84,20 @@ def _is_valid(text: str) -> bool:
 
 
 def prediction_column(
-    outputs: Any, variant: str = "upstream", *, threads: int | None = None
+    outputs: Any, profile: str = "1.3.0", *, threads: int | None = None
 ) -> pl.Series:
     """Returns the `prediction` in each raw output, as a column of text.
 
     `outputs`: a polars Series, another column with Arrow's PyCapsule interface, or a list of texts.
-    `threads`: default all cores. Raises `SettingsError` for unknown variants and `InputError` where a row is
+    `threads`: default all cores. Raises `SettingsError` for unknown profiles and `InputError` where a row is
     not text (missing, a number, not valid Unicode).
     """
-    measures.check_variant(variant)
+    find_profile(profile)
 
     def in_context(output: str) -> str:
-        return measures.prediction(output, variant)
+        return reading.prediction(output, profile)
 
-    strip = variant == "swallow"
+    strip = profile == "swallow"
     return _normalized_column("prediction", outputs, in_context, True, strip, threads)
 
 
@@ -116,21 +117,21 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
 
 
 def output_metric_column(
-    name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
+    name: str, outputs: Any, golds: Any, profile: str = "1.3.0", *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    measures.check_variant(variant)
-    return _values(name, outputs, golds, variant, threads)
+    find_profile(profile)
+    return _values(name, outputs, golds, profile, threads)
 
 
-def _values(name: str, texts: Any, golds: Any, variant: str | None, threads: int | None) -> Floats:
-    """Returns values of predictions, or with a variant, of the predictions in outputs."""
+def _values(name: str, texts: Any, golds: Any, profile: str | None, threads: int | None) -> Floats:
+    """Returns values of predictions, or with a profile, of the predictions in outputs."""
     chosen = measures.find_metric(name)
     if len(texts) != len(golds):
         raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
     if not chosen.native:
-        if variant is not None:
-            texts = prediction_column(texts, variant, threads=threads)
+        if profile is not None:
+            texts = prediction_column(texts, profile, threads=threads)
         found = [text for chunk in _texts(texts) for text in chunk]
         measures.check_types(found, "")
         expected = gold_column(golds, threads=threads).to_list()
@@ -139,10 +140,10 @@ def _values(name: str, texts: Any, golds: Any, variant: str | None, threads: int
         return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
 
     def in_context(text: str, gold: str) -> float:
-        found = text if variant is None else measures.prediction(text, variant)
+        found = text if profile is None else reading.prediction(text, profile)
         return chosen.value(found, measures.normalized_gold(gold))
 
-    strip = None if variant is None else variant == "swallow"
+    strip = None if profile is None else profile == "swallow"
     pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
     points = code_points()
     parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
@@ -199,14 +200,14 @@ def _series(column: Any) -> pl.Series:
 
 
 def prediction_expression(
-    output: Column, variant: str = "upstream", *, threads: int | None = None
+    output: Column, profile: str = "1.3.0", *, threads: int | None = None
 ) -> pl.Expr:
     """Returns the `prediction` in each raw output of a column. Missing outputs stay missing.
 
-    `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown variants.
+    `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown profiles.
     """
-    measures.check_variant(variant)
-    made = partial(prediction_column, variant=variant, threads=threads)
+    find_profile(profile)
+    made = partial(prediction_column, profile=profile, threads=threads)
     return _expression(made, [output], pl.String())
 
 

@@ -16,7 +16,8 @@ from pfgen_rs.io.layouts import ReadAs, exchanges
 from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
-from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskData, item_id, tasks, used
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
+from pfgen_rs.llm_jp_eval.registry import SPLITS, tasks
 
 SHOTS = 4
 """Number of examples in a prompt by default."""

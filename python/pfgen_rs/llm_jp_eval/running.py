@@ -19,7 +19,7 @@ from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic, locks, run_files, source
 from pfgen_rs.llm_jp_eval import scoring
-from pfgen_rs.llm_jp_eval.catalog import TaskData, files_of, item_id, read_object, used
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, item_id, read_object, used
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
 
 KIND = "llm-jp-eval"
@@ -90,7 +90,7 @@ class TaskRun:
     def score(self, *, allow_missing: bool = False) -> tuple[dict[str, Any], scoring.Evaluation]:
         """Score the outputs and write `result.json`, `scores.json` and `samples.parquet`.
 
-        Returns the content of `scores.json`, and the evaluation of the chosen variant. Raises
+        Returns the content of `scores.json`, and the evaluation of the chosen profile. Raises
         `MissingOutputsError` unless missing outputs are allowed, `InputError` and `OutputError`.
         """
         found = self._outputs()
@@ -101,13 +101,13 @@ class TaskRun:
             ]
             for data in self.datas
         }
-        evaluations = scoring.evaluate_variants(self.datas, outputs, allow_missing=allow_missing)
+        evaluations = scoring.evaluate_profiles(self.datas, outputs, allow_missing=allow_missing)
         left_out = {str(name) for record in found.values() for name in record.get("left_out") or ()}
         sent = _sent(self.respondent.identity(), left_out)
         settings = replace(self.settings, sampling=sent)
         config = {**_read_config(self.folder), "signature": scoring.signature(self.datas, settings)}
         record = scoring.write_results(self.folder, self.datas, evaluations, config, settings)
-        return record, evaluations[settings.variant]
+        return record, evaluations[settings.profile]
 
     def _outputs(self) -> dict[str, Mapping[str, Any]]:
         """Returns the last record of each request that has one, by id. Raises `InputError`."""

@@ -13,7 +13,7 @@ from pfgen_rs import InputError, SettingsError, _native
 from pfgen_rs.io import atomic, cleaning, run_files, source
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval import catalog, measures, metric
+from pfgen_rs.llm_jp_eval import averaging, evaluation_files, measures, metric, reading, registry
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 _SHOWN = 3
@@ -48,14 +48,14 @@ class Evaluation:
     frame: pl.DataFrame
     scores: dict[str, float]
     averages: dict[str, float]
-    variant: str = "upstream"
+    profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
 
 
 def evaluate(
-    datas: Sequence[catalog.TaskData],
+    datas: Sequence[evaluation_files.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
-    variant: str = "upstream",
+    profile: str = "1.3.0",
     *,
     allow_missing: bool = False,
 ) -> Evaluation:
@@ -64,7 +64,7 @@ def evaluate(
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
     empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
     """
-    measures.check_variant(variant)
+    registry.find_profile(profile)
     names = [data.task for data in datas]
     if len(set(names)) < len(names):
         raise SettingsError("a task is named twice")
@@ -75,12 +75,12 @@ def evaluate(
         raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
     frames, scores = [], {}
     for data in datas:
-        frame, found = _evaluated(data, outputs[data.task], variant)
+        frame, found = _evaluated(data, outputs[data.task], profile)
         frames.append(frame)
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, catalog.averages(scores), variant, dict(counts))
+    return Evaluation(whole, scores, averaging.averages(scores), profile, dict(counts))
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -93,7 +93,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     seen: set[str] = set()
     for name in evaluation.scores:
-        task, kind = catalog.split_score(name, rows)
+        task, kind = averaging.split_score(name, rows)
         own = rows[task].sort("index")
         if kind in measures.CORRELATIONS:
             values = measures.correlation_values(kind, own["pred"], own["gold"])
@@ -106,7 +106,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def _missing(
-    datas: Sequence[catalog.TaskData], outputs: Mapping[str, Sequence[str | None]]
+    datas: Sequence[evaluation_files.TaskData], outputs: Mapping[str, Sequence[str | None]]
 ) -> list[tuple[str, str]]:
     """Returns tasks and ids of samples without an output."""
     found = []
@@ -119,7 +119,7 @@ def _missing(
                 f"{data.task} has {len(data.samples)} samples, but there are {len(own)} outputs"
             )
         found += [
-            (data.task, catalog.item_id(data.task, data.split, index))
+            (data.task, evaluation_files.item_id(data.task, data.split, index))
             for index, output in enumerate(own)
             if output is None
         ]
@@ -127,7 +127,7 @@ def _missing(
 
 
 def _evaluated(
-    data: catalog.TaskData, given: Sequence[str | None], variant: str
+    data: evaluation_files.TaskData, given: Sequence[str | None], profile: str
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
@@ -135,28 +135,28 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [measures.prediction(output, variant) for output in outputs],
+            [reading.prediction(output, profile) for output in outputs],
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
         )
     except UnicodeEncodeError:
         wrong = next(n for n, text in enumerate(outputs) if source.has_lone_surrogate(text))
-        place = catalog.item_id(data.task, data.split, wrong)
+        place = evaluation_files.item_id(data.task, data.split, wrong)
         problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
         raise InputError(problem) from None
 
 
-def evaluate_variants(
-    datas: Sequence[catalog.TaskData],
+def evaluate_profiles(
+    datas: Sequence[evaluation_files.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
     *,
     allow_missing: bool = False,
 ) -> dict[str, Evaluation]:
-    """Returns the evaluations of both variants by name (see `evaluate`)."""
+    """Returns the evaluations of both profiles by name (see `evaluate`)."""
     return {
-        variant: evaluate(datas, outputs, variant, allow_missing=allow_missing)
-        for variant in measures.VARIANTS
+        profile: evaluate(datas, outputs, profile, allow_missing=allow_missing)
+        for profile in ("1.3.0", "swallow")
     }
 
 
@@ -225,7 +225,7 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     names = evaluation.frame["task"].unique().to_list()
     main: dict[str, str] = {}
     for score in evaluation.scores:
-        task, name = catalog.split_score(score, names)
+        task, name = averaging.split_score(score, names)
         main.setdefault(task, name)
     for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
         task, name = str(key), main[str(key)]
@@ -239,7 +239,7 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
             if name not in measures.CORRELATIONS:
                 scores[way][f"{task}_{name}"] = measures.mean(values)
     return {
-        way: {"right": right[way], "averages": catalog.averages(scores[way])} for way in LENIENT
+        way: {"right": right[way], "averages": averaging.averages(scores[way])} for way in LENIENT
     }
 
 
@@ -254,7 +254,7 @@ def _read(way: str, text: str, gold: str) -> Pair:
     """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
     if way in ("without_thoughts", "all"):
         text = cleaning.without_thoughts(text)
-    pred = measures.prediction(text.strip(), "swallow")
+    pred = reading.prediction(text.strip(), "swallow")
     if way in ("unquoted", "all"):
         pred = _unquoted(pred, gold)
     return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
@@ -284,18 +284,20 @@ class ScoreSettings:
     lengths of `prompts`, it is `None`.
     """
 
-    variant: str = "upstream"
+    profile: str = "1.3.0"
     n: int | None = None
     prompts: PromptSettings = field(default_factory=PromptSettings)
     all_tasks: bool = False
     sampling: Mapping[str, float | None] | None = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        measures.check_variant(self.variant)
+        registry.find_profile(self.profile)
 
 
-def signature(datas: Sequence[catalog.TaskData], settings: ScoreSettings | None = None) -> str:
-    """Returns one line that says how scores were made: `llm-jp-eval|v:…|variant:upstream|split:test|…`.
+def signature(
+    datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings | None = None
+) -> str:
+    """Returns one line that says how scores were made: `llm-jp-eval|v:…|profile:1.3.0|split:test|…`.
 
     `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`). What is not known is
     `unknown`, and what was left to the engine `default`.
@@ -305,12 +307,12 @@ def signature(datas: Sequence[catalog.TaskData], settings: ScoreSettings | None 
     parts = [
         "llm-jp-eval",
         f"v:{_native.__version__}",
-        f"variant:{chosen.variant}",
+        f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
         f"shots:{_UNKNOWN if made.shots is None else made.shots}",
         "avg:AVR",
-        f"raw:{catalog.raw_digest(datas)}",
+        f"raw:{evaluation_files.raw_digest(datas)}",
     ]
     parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
     if chosen.sampling is None and made.max_tokens is None:
@@ -330,29 +332,29 @@ def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str
 
 
 def scores_record(
-    datas: Sequence[catalog.TaskData],
+    datas: Sequence[evaluation_files.TaskData],
     evaluations: Mapping[str, Evaluation],
     settings: ScoreSettings,
 ) -> dict[str, Any]:
-    """Returns what `scores.json` says: the signature, and of each variant scores, standard errors, averages.
+    """Returns what `scores.json` says: the signature, and of each profile scores, standard errors, averages.
 
-    `evaluations` by variant; that of the settings is the one that the signature names, and of which it is
+    `evaluations` by profile; that of the settings is the one that the signature names, and of which it is
     told how many answers are wrong only for their form.
     """
-    chosen = evaluations[settings.variant]
+    chosen = evaluations[settings.profile]
     counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
     return {
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
-        "variant": settings.variant,
+        "profile": settings.profile,
         "average": "AVR",
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,
         "lacking": {
-            name: catalog.lacking_categories(name, chosen.scores) for name in catalog.AVERAGES
+            name: averaging.lacking_categories(name, chosen.scores) for name in averaging.AVERAGES
         },
-        "variants": {
+        "profiles": {
             name: {
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
@@ -364,14 +366,16 @@ def scores_record(
     }
 
 
-def score_config(datas: Sequence[catalog.TaskData], settings: ScoreSettings) -> dict[str, Any]:
+def score_config(
+    datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings
+) -> dict[str, Any]:
     """Returns what result files say about how outputs made elsewhere were scored."""
     return {
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
         "tasks": [data.task for data in datas],
         "split": datas[0].split,
-        "variant": settings.variant,
+        "profile": settings.profile,
         "n": settings.n,
         **asdict(settings.prompts),
     }
@@ -395,7 +399,7 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": catalog.score_texts(evaluation.scores, with_averages=with_averages),
+        "scores": averaging.score_texts(evaluation.scores, with_averages=with_averages),
         "outputs": outputs,
         "config": config,
     }
@@ -404,20 +408,20 @@ def result_content(
 
 def write_results(
     folder: str | os.PathLike[str],
-    datas: Sequence[catalog.TaskData],
+    datas: Sequence[evaluation_files.TaskData],
     evaluations: Mapping[str, Evaluation],
     config: Mapping[str, Any],
     settings: ScoreSettings,
 ) -> dict[str, Any]:
     """Write `result.json`, `samples.parquet` and `scores.json`; returns the content of `scores.json`.
 
-    `evaluations` by variant. The result file, which has `config`, and the samples are those of the settings'
-    variant; the result file has averages if all tasks were asked for or are there. Raises `OutputError`.
+    `evaluations` by profile. The result file, which has `config`, and the samples are those of the settings'
+    profile; the result file has averages if all tasks were asked for or are there. Raises `OutputError`.
     """
-    chosen, place = evaluations[settings.variant], Path(folder)
+    chosen, place = evaluations[settings.profile], Path(folder)
     record = scores_record(datas, evaluations, settings)
     templates = {data.task: settings.prompts.template(data) for data in datas}
-    every = settings.all_tasks or catalog.tasks().keys() <= templates.keys()
+    every = settings.all_tasks or registry.tasks().keys() <= templates.keys()
     result = result_content(chosen, templates, config, with_averages=every)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)

@@ -50,7 +50,7 @@ class StepEvaluator(source.Closing):
 
     `tasks`: tasks of llm-jp-eval, by names or categories (`all`: all 17), which are evaluated at the same
     steps: the first `n` samples (`None`: all) of their `split`, with `shots` examples in the prompts, scored
-    by `variant`. `tasks_folder`: the converted files (default: the installed ones). `generate` receives their
+    by `profile`. `tasks_folder`: the converted files (default: the installed ones). `generate` receives their
     prompts after those of the benchmark, as tasks with `parameters`: at most `max_tokens` new tokens,
     `temperature` 0 and no stop strings. The curve has columns `llm_jp_eval/TASK`, and outputs are written to
     `task_answers`. With `questions=0`, tasks are evaluated alone.
@@ -103,7 +103,7 @@ class StepEvaluator(source.Closing):
         n: int | None = 100,
         shots: int = 4,
         split: str = "test",
-        variant: str = "upstream",
+        profile: str = "1.3.0",
         tasks_folder: str | os.PathLike[str] | None = None,
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
@@ -134,7 +134,7 @@ class StepEvaluator(source.Closing):
             optional=bool(tasks),
         )
         how: dict[str, Any] = {"n": n, "shots": shots, "split": split, "folder": tasks_folder}
-        beside = TaskSample(tasks, variant=variant, mode=mode, **how) if tasks else None
+        beside = TaskSample(tasks, profile=profile, mode=mode, **how) if tasks else None
         self.tasks = (*self.sample.tasks, *(beside.tasks if beside else ()))
         """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
         self._generate: Any = generate

@@ -15,7 +15,7 @@ from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.generate.config import Prompter
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.llm_jp_eval import catalog, measures, prompts, scoring
+from pfgen_rs.llm_jp_eval import averaging, evaluation_files, prompts, registry, scoring
 from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
@@ -222,7 +222,7 @@ TASK_ANSWERS = "_answers"
 """Those with the number of a task's outputs end with this."""
 _STDERR = "_se"
 _AVR = "AVR"
-_AVERAGED = frozenset(catalog.AVERAGES[_AVR])
+_AVERAGED = frozenset(averaging.AVERAGES[_AVR])
 """The categories of which AVR is the mean."""
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
@@ -244,29 +244,30 @@ class TaskSample:
         shots: int,
         split: str,
         folder: str | os.PathLike[str] | None,
-        variant: str,
+        profile: str,
         mode: Mode,
     ) -> None:
         names = (names,) if isinstance(names, str) else checked_texts(names, "tasks")
         self._n = None if n is None else count(n, "n")
         self._shots, self._mode = whole(shots, "the number of shots"), mode
-        self._split, self.variant = split, variant
-        measures.check_variant(variant)
-        datas = catalog.read_tasks(
-            folder, [task.name for task in catalog.chosen_tasks(names)], split
+        self._split, self.profile = split, profile
+        registry.find_profile(profile)
+        datas = evaluation_files.read_tasks(
+            folder, [task.name for task in registry.chosen_tasks(names)], split
         )
-        self._digest = catalog.raw_digest(datas)
+        self._digest = evaluation_files.raw_digest(datas)
         self.datas = tuple(
-            replace(data, samples=data.samples[: catalog.used(data, self._n)]) for data in datas
+            replace(data, samples=data.samples[: evaluation_files.used(data, self._n)])
+            for data in datas
         )
         self.tasks = tuple(task for data in self.datas for task in self._tasks_of(data))
         """The tasks to generate, in the order of the answers; a task's question is its sample's id."""
 
-    def _tasks_of(self, data: catalog.TaskData) -> Iterator[Task]:
+    def _tasks_of(self, data: evaluation_files.TaskData) -> Iterator[Task]:
         own = prompts.template(data, self._shots)
         parameters = Parameters(data.output_length, _TOP, None, ())
         for index, sample in enumerate(data.samples):
-            name = catalog.item_id(data.task, data.split, index)
+            name = evaluation_files.item_id(data.task, data.split, index)
             prompt = prompts.filled(own, sample.input)
             yield Task(name, 1, self._mode, prompt, 0, parameters=parameters)
 
@@ -286,7 +287,7 @@ class TaskSample:
     @property
     def _has_average(self) -> bool:
         """Whether the tasks cover every category that AVR needs."""
-        return {catalog.find_task(data.task).category for data in self.datas} >= _AVERAGED
+        return {registry.find_task(data.task).category for data in self.datas} >= _AVERAGED
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -296,7 +297,7 @@ class TaskSample:
             "tasks_split": self._split,
             "tasks_n": self._n,
             "tasks_shots": self._shots,
-            "tasks_variant": self.variant,
+            "tasks_profile": self.profile,
             "tasks_data": self._digest,
         }
 
@@ -320,13 +321,13 @@ class TaskSample:
                 index += places
         if not datas:
             return row, None
-        found = scoring.evaluate(datas, texts, self.variant)
+        found = scoring.evaluate(datas, texts, self.profile)
         # What the files have is not written at every step.
         table = found.frame.drop("input").with_columns(pl.Series("index", index, pl.Int64))
         return row | self._figures(datas, found), table
 
     def _figures(
-        self, datas: Sequence[catalog.TaskData], found: scoring.Evaluation
+        self, datas: Sequence[evaluation_files.TaskData], found: scoring.Evaluation
     ) -> dict[str, float | None]:
         """Returns each task's figures and AVR, if all its tasks have some, with standard errors."""
         figures: dict[str, float | None] = {}
@@ -346,18 +347,18 @@ class TaskSample:
         return figures
 
 
-def _column(data: catalog.TaskData, metric: str) -> str:
+def _column(data: evaluation_files.TaskData, metric: str) -> str:
     """Returns a column's name: that of the task for its main metric, else also that of the metric."""
     main = metric == data.metrics[0]
     return TASK_COLUMNS + (data.task if main else f"{data.task}_{metric}")
 
 
-def _weights(datas: Sequence[catalog.TaskData]) -> dict[str, float]:
+def _weights(datas: Sequence[evaluation_files.TaskData]) -> dict[str, float]:
     """Returns the weights of scores in AVR, the mean of the categories' means."""
     categories = {
         f"{data.task}_{data.metrics[0]}": category
         for data in datas
-        if (category := catalog.find_task(data.task).category) in _AVERAGED
+        if (category := registry.find_task(data.task).category) in _AVERAGED
     }
     sizes = Counter(categories.values())
     return {score: 1 / (len(sizes) * sizes[home]) for score, home in categories.items()}

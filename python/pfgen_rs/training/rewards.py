@@ -13,7 +13,9 @@ from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.messages import spoken
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
-from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task, item_id, read_task
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_task
+from pfgen_rs.llm_jp_eval.reading import prediction
+from pfgen_rs.llm_jp_eval.registry import find_profile, find_task
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions import folder
 from pfgen_rs.questions.asked import Asked, prompt_text
@@ -142,7 +144,7 @@ class TaskReward:
     prompt that is the input itself. With `split=None`, no files are read, and a column `gold` is required.
 
     `metric`: `exact_match`, `char_f1` or `set_f1` (default: the task's main metric). The metrics of jsts are
-    correlations, of which no sample has a value, so jsts needs a choice. `variant`: how predictions are made
+    correlations, of which no sample has a value, so jsts needs a choice. `profile`: how predictions are made
     of completions, see `pfgen_rs.llm_jp_eval.prediction`; `clean` is applied to completions before that, for
     example to remove reasoning. `unknown`: the reward for prompts without a known input (NaN means no reward
     in TRL); by default they raise `InputError`.
@@ -159,7 +161,7 @@ class TaskReward:
         *,
         split: str | None = "train",
         metric: str | None = None,
-        variant: str = "upstream",
+        profile: str = "1.3.0",
         clean: Callable[[str], str] | None = None,
         unknown: float | None = None,
     ) -> None:
@@ -169,8 +171,8 @@ class TaskReward:
             raise SettingsError(f"the data are those of {self.data.task}, not {task}")
         if split is not None and not isinstance(data, TaskData):
             self.data = read_task(data, task, split)
-        self.metric, self.variant = self._metric(metric), variant
-        measures.check_variant(variant)
+        self.metric, self.profile = self._metric(metric), profile
+        find_profile(profile)
         _check_reward(clean, unknown)
         self.clean, self.unknown = clean, unknown
         self.__name__ = f"llm_jp_eval_{task}"
@@ -197,13 +199,13 @@ class TaskReward:
         return [
             unknown
             if gold is None
-            else value(measures.prediction(text, self.variant), measures.normalized_gold(gold))
+            else value(prediction(text, self.profile), measures.normalized_gold(gold))
             for text, gold in zip(texts, golds, strict=True)
         ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the rewards depend on."""
-        how: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "variant", "clean")}
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "profile", "clean")}
         return partial(TaskReward, split=None, unknown=self.unknown, **how), (self.task, self.data)
 
     def _metric(self, name: str | None) -> str:

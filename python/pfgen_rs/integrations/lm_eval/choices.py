@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval import catalog, measures, prompts
+from pfgen_rs.llm_jp_eval import evaluation_files, prompts, registry
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 KEY, JPEVAL_KEY = "pfgen", "llm_jp_eval"
@@ -53,15 +53,15 @@ class JpevalChoices:
     """Settings of a task of llm-jp-eval.
 
     `data`: a folder of converted files (empty: the installed ones). `split`: `train`, `dev` or `test`.
-    `shots`: number of examples in prompts. `variant`: how outputs become predictions.
+    `shots`: number of examples in prompts. `profile`: how outputs become predictions.
     """
 
     data: str = ""
     split: str = "test"
     shots: int = prompts.SHOTS
-    variant: str = "upstream"
+    profile: str = "1.3.0"
 
-    def read(self, task: str) -> catalog.TaskData:
+    def read(self, task: str) -> evaluation_files.TaskData:
         """Returns the samples of a task; see `read_task`."""
         return _read_task(self.data, task, self.split)
 
@@ -69,7 +69,7 @@ class JpevalChoices:
 def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
     """Returns the settings of a task of llm-jp-eval, as `choices` does."""
     chosen = _chosen(JpevalChoices, JPEVAL_KEY, metadata)
-    measures.check_variant(chosen.variant)
+    registry.find_profile(chosen.profile)
     return chosen
 
 
@@ -96,5 +96,5 @@ def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults:
 
 
 @lru_cache(maxsize=4)
-def _read_task(folder: str, task: str, split: str) -> catalog.TaskData:
-    return catalog.read_task(folder or None, task, split)
+def _read_task(folder: str, task: str, split: str) -> evaluation_files.TaskData:
+    return evaluation_files.read_task(folder or None, task, split)

@@ -10,7 +10,15 @@ from lm_eval.api.registry import register_filter
 
 from pfgen_rs.integrations.lm_eval import choices, pfgen
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval import catalog, measures, metrics, prompts, scoring
+from pfgen_rs.llm_jp_eval import (
+    evaluation_files,
+    measures,
+    metrics,
+    prompts,
+    reading,
+    registry,
+    scoring,
+)
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
@@ -23,7 +31,7 @@ class TaskOutput(NamedTuple):
     metrics: tuple[str, ...]
     gold: str
     output: str
-    variant: str
+    profile: str
 
 
 class JpevalScore(float):
@@ -84,7 +92,7 @@ def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, p
     return values | {name + pfgen.STDERR: values[name] for name in names}
 
 
-def _metrics_of(data: catalog.TaskData) -> list[dict[str, Any]]:
+def _metrics_of(data: evaluation_files.TaskData) -> list[dict[str, Any]]:
     """Returns the metrics of a task, each with its standard error, and `score`."""
     figures: dict[str, Any] = {name: partial(_figure, name) for name in data.metrics}
     errors = {name: partial(_error, name) for name in data.metrics}
@@ -95,9 +103,9 @@ def _metrics_of(data: catalog.TaskData) -> list[dict[str, Any]]:
 
 def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> pfgen.Text:
     text = unicode_text(pfgen.only(given, doc["id"]))
-    made = pfgen.Text(measures.prediction(text, doc["variant"]))
+    made = pfgen.Text(reading.prediction(text, doc["profile"], doc["task"]))
     made.response = TaskOutput(
-        doc["task"], tuple(doc["metrics"]), doc["gold"], text, doc["variant"]
+        doc["task"], tuple(doc["metrics"]), doc["gold"], text, doc["profile"]
     )
     return made
 
@@ -124,7 +132,7 @@ def _error(name: str, items: Sequence[pfgen.Value]) -> float | str:
 
 def _score(name: str, items: Sequence[pfgen.Value]) -> JpevalScore:
     made = JpevalScore(_figure(name, items))
-    made.category = catalog.find_task(items[0].response.task).category
+    made.category = registry.find_task(items[0].response.task).category
     return made
 
 
@@ -135,10 +143,10 @@ def _evaluated(items: Sequence[pfgen.Value]) -> scoring.Evaluation:
 @lru_cache(maxsize=1)
 def _evaluation(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
-    task, metrics, *_, variant = outputs[0]
-    samples = tuple(catalog.Sample("", one.gold) for one in outputs)
-    data = catalog.TaskData(task, "", "", 1, metrics, samples, (), "", "")
-    return scoring.evaluate([data], {task: [one.output for one in outputs]}, variant)
+    task, metrics, *_, profile = outputs[0]
+    samples = tuple(evaluation_files.Sample("", one.gold) for one in outputs)
+    data = evaluation_files.TaskData(task, "", "", 1, metrics, samples, (), "", "")
+    return scoring.evaluate([data], {task: [one.output for one in outputs]}, profile)
 
 
 def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
@@ -152,13 +160,13 @@ def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
     own = prompts.template(data, chosen.shots)
     rows = [
         {
-            "id": catalog.item_id(data.task, data.split, index),
+            "id": evaluation_files.item_id(data.task, data.split, index),
             "task": data.task,
             "input": sample.input,
             "gold": sample.output,
             "prompt": prompts.filled(own, sample.input),
             "metrics": list(data.metrics),
-            "variant": chosen.variant,
+            "profile": chosen.profile,
         }
         for index, sample in enumerate(data.samples)
     ]
@@ -187,6 +195,6 @@ class JpevalTask(pfgen.HarnessTask):
         chat = bool(options.get("apply_chat_template"))
         asked = prompts.PromptSettings(self._chosen.shots, chat=chat)
         n = None if limit is None else int(limit)
-        settings = scoring.ScoreSettings(self._chosen.variant, n=n, prompts=asked)
+        settings = scoring.ScoreSettings(self._chosen.profile, n=n, prompts=asked)
         self.config.metadata["signature"] = scoring.signature([self._data], settings)
         return super().build_all_requests(**options)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import staged_folder
-from pfgen_rs.llm_jp_eval import catalog
+from pfgen_rs.llm_jp_eval import evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
 
 Pair = tuple[str, str]
@@ -188,9 +188,9 @@ def _mawps_example(place: raw_files.Place, record: object) -> Pair:
 def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
     """Returns the splits of the tasks of the Wikipedia Annotated Corpus, which share all documents."""
     found: dict[str, Splits] = {
-        task: {split: [] for split in catalog.SPLITS} for task in wikipedia.WIKI_TASKS
+        task: {split: [] for split in registry.SPLITS} for task in wikipedia.WIKI_TASKS
     }
-    for split in catalog.SPLITS:
+    for split in registry.SPLITS:
         for file in raw.of(f"{split}/"):
             document = knp.read_document(file.label, file.content)
             for task, sample in wikipedia.document_samples(document).items():
@@ -278,9 +278,9 @@ def convert(
     `out` cannot be written.
     """
     names = None if tasks is None else list(tasks)
-    chosen = catalog.chosen_tasks(names)
-    folder = catalog.installed_data() if out is None else Path(out)
-    source = catalog.installed_raw() if raw is None else Path(raw)
+    chosen = registry.chosen_tasks(names)
+    folder = evaluation_files.installed_data() if out is None else Path(out)
+    source = evaluation_files.installed_raw() if raw is None else Path(raw)
     if raw is None and not source.is_dir():
         advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
         raise InputError(f"no raw files are installed: {advice}", path=source)
@@ -294,8 +294,8 @@ def convert(
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found):
-            counts = {split: len(splits[split]) for split in catalog.SPLITS}
-            if empty := [split for split in catalog.SPLITS if not counts[split]]:
+            counts = {split: len(splits[split]) for split in registry.SPLITS}
+            if empty := [split for split in registry.SPLITS if not counts[split]]:
                 problem = (
                     f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
                 )
@@ -311,7 +311,7 @@ def convert(
 
 def _check_missing(
     source: Path,
-    chosen: Sequence[catalog.TaskInfo],
+    chosen: Sequence[registry.TaskInfo],
     missing: Sequence[installing.MissingFiles],
     names: Sequence[str],
 ) -> None:
@@ -327,8 +327,8 @@ def _check_missing(
 
 
 def _splits_by_task(
-    chosen: Sequence[catalog.TaskInfo], absent: set[str], raw: raw_files.RawFiles
-) -> Iterator[tuple[catalog.TaskInfo, Splits]]:
+    chosen: Sequence[registry.TaskInfo], absent: set[str], raw: raw_files.RawFiles
+) -> Iterator[tuple[registry.TaskInfo, Splits]]:
     corpus: dict[str, Splits] = {}
     for info in chosen:
         if info.name in absent:
@@ -353,14 +353,14 @@ def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> Conve
 
 
 def _task_files(
-    info: catalog.TaskInfo, splits: Splits, tuning: bool
+    info: registry.TaskInfo, splits: Splits, tuning: bool
 ) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
     """Yield files, without digests and sizes, and contents in blocks."""
 
     def file(folder: str, split: str, count: int) -> ConvertedFile:
         return ConvertedFile(f"{folder}/{split}/{info.name}.json", info.name, split, count, "", 0)
 
-    for split in catalog.SPLITS:
+    for split in registry.SPLITS:
         samples = encoded(splits[split])
         yield file("evaluation", split, len(samples)), evaluation_file(info, samples)
         if tuning and split != "test":
@@ -407,7 +407,7 @@ def _inside_quotes(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1].encode()
 
 
-def evaluation_file(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+def evaluation_file(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     """Yield an evaluation file in blocks, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
     head = {
         "instruction": info.instruction,
@@ -421,13 +421,13 @@ def evaluation_file(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Itera
     return _in_blocks(start + b',\n    "samples": [\n', objects, b"\n    ]\n}")
 
 
-def tuning_file(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+def tuning_file(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     """Yield a tuning file in blocks: samples with ids and complete texts."""
     return _in_blocks(b"[\n", _tuning_samples(info, samples), b"\n]")
 
 
-def _tuning_samples(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
-    instruction = _inside_quotes(info.instruction)
+def _tuning_samples(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+    instruction = _inside_quotes(info.instruction or "")
     start = _inside_quotes(f"{_INTRODUCTION}\n\n### 指示:\n{info.instruction}")
     before_input = _inside_quotes("\n\n### 入力:\n")
     before_output = _inside_quotes("\n\n### 応答:\n")

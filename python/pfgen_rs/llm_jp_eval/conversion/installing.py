@@ -15,8 +15,9 @@ from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
 from pfgen_rs.io import compression, text
 from pfgen_rs.io.atomic import staged_folder
-from pfgen_rs.llm_jp_eval.catalog import installed_raw, tasks
 from pfgen_rs.llm_jp_eval.conversion import raw_files
+from pfgen_rs.llm_jp_eval.evaluation_files import installed_raw
+from pfgen_rs.llm_jp_eval.registry import tasks
 
 _ID = re.compile(r"[A-Za-z0-9_.-]+")
 _READ_PATHS = (raw_files.name_of, raw_files.id_list_of, raw_files.document_of)

@@ -4,9 +4,8 @@ import hashlib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -16,7 +15,7 @@ from xml.parsers import expat
 
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io.text import shortened
-from pfgen_rs.llm_jp_eval.catalog import SPLITS
+from pfgen_rs.llm_jp_eval.registry import SPLITS, find_task, tasks
 
 DOCUMENTED: Mapping[str, int] = MappingProxyType(
     {"jnli_train.json": 20073, "jsquad_train.json": 62859}
@@ -33,37 +32,26 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data set's repository.
-
-    `files`: path in the repository by the reference's name, in the order in which they are read; names that
-    end with "/" stand for folders of files. `page`: the page that links to an archive, if the files are not
-    in a repository.
-    """
+    """A data set: its tasks, where it is published, and its files as `registry.Source` has them."""
 
     name: str
     tasks: tuple[str, ...]
-    repository: str
-    revision: str
+    url: str
     licence: str
     files: Mapping[str, str]
-    page: str | None = None
-
-    @property
-    def url(self) -> str:
-        """The address of an archive that contains all files, or of the page that links to it."""
-        return self.page or f"https://github.com/{self.repository}/archive/{self.revision}.tar.gz"
 
 
 @cache
 def sources() -> Mapping[str, Source]:
-    """Returns all sources by key."""
-    text = files(__package__).joinpath("sources.toml").read_text(encoding="utf-8")
-    return MappingProxyType(
-        {
-            key: Source(**{**fields, "tasks": tuple(fields["tasks"])})
-            for key, fields in tomllib.loads(text).items()
-        }
-    )
+    """Returns the data sets that tasks are made from, by name."""
+    found: dict[str, Source] = {}
+    for info in tasks().values():
+        if (own := info.source) is not None:
+            url = own.page or f"https://github.com/{own.repository}/archive/{own.revision}.tar.gz"
+            known = found.setdefault(own.name, Source(own.name, (), url, own.licence, {}))
+            files = {**known.files, **own.files}
+            found[own.name] = replace(known, tasks=(*known.tasks, info.name), files=files)
+    return MappingProxyType(found)
 
 
 @cache
@@ -90,9 +78,8 @@ def source_of(task: str) -> Source:
 
 def needs(task: str) -> tuple[str, ...]:
     """Returns the names of the raw files, and folders of files, that a task is made from."""
-    names = source_of(task).files
-    # Files of several tasks begin with the task; the tasks of the Wikipedia corpus share all documents.
-    return tuple(name for name in names if name.startswith(task)) or tuple(names)
+    own = find_task(task).source
+    return () if own is None else tuple(own.files)
 
 
 def is_folder(name: str) -> bool:

@@ -9,14 +9,14 @@ from typing import Literal
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.llm_jp_eval import catalog, measures
+from pfgen_rs.llm_jp_eval import averaging, measures, registry
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats import correlation, permutation, shares
 
 Kind = Literal["average", "category", "task"]
 LEVEL = 0.95
 """Confidence level of intervals and tests."""
-_IN_PAPER = catalog.AVERAGES["AVR"]
+_IN_PAPER = averaging.AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
 _ALSO = {"mmluen_exact_match": "mmlu_en_exact_match"}  # the same score, as other versions name it
@@ -98,12 +98,14 @@ class Column:
 
 def average_column(name: str, known: Container[str] = ()) -> Column:
     """Returns the column of an average. `known`: the scores of the runs. Raises `SettingsError`."""
-    if name not in catalog.AVERAGES:
+    if name not in averaging.AVERAGES:
         raise SettingsError(
-            f"unknown average {name!r}: expected one of {', '.join(catalog.AVERAGES)}"
+            f"unknown average {name!r}: expected one of {', '.join(averaging.AVERAGES)}"
         )
-    size = len(catalog.AVERAGES[name])
-    parts = [part for each in catalog.AVERAGES[name] for part in _category_parts(each, size, known)]
+    size = len(averaging.AVERAGES[name])
+    parts = [
+        part for each in averaging.AVERAGES[name] for part in _category_parts(each, size, known)
+    ]
     return Column(name, "average", tuple(parts), size)
 
 
@@ -114,11 +116,12 @@ def category_columns(known: Container[str] = (), stated: Iterable[str] = ()) -> 
     names of categories in result files, of which those that are not known here have no parts.
     """
     made = {
-        name: Column(name, "category", _category_parts(name, 1, known)) for name in catalog.AVERAGED
+        name: Column(name, "category", _category_parts(name, 1, known))
+        for name in averaging.AVERAGED
     }
     found = [each for name, each in made.items() if name in _IN_PAPER or each.has_value(known)]
     sts = _correlation_columns(_STS, "jsts", "category")
-    taken = {*made, *catalog.AVERAGES, *catalog.tasks(), *(column.name for column in sts)}
+    taken = {*made, *averaging.AVERAGES, *registry.tasks(), *(column.name for column in sts)}
     others = [name for name in dict.fromkeys(stated) if name not in taken]
     return [*found, *(Column(name, "category", ()) for name in others), *sts]
 
@@ -134,17 +137,17 @@ def task_columns(
     """
     names = [
         name
-        for category in catalog.CATEGORIES
+        for category in averaging.CATEGORIES
         for name in _tasks_in(category)
         if chosen is None or name in chosen
     ]
     found: list[Column] = []
     for name in names:
-        metric = catalog.tasks()[name].metrics[0]
+        metric = registry.tasks()[name].metrics[0]
         if metric in measures.CORRELATIONS:
             found += _correlation_columns(name, name, "task")
         else:
-            home = catalog.tasks()[name].category
+            home = registry.tasks()[name].category
             found.append(Column(name, "task", (Part(name, metric, home, 1.0),)))
     return [*found, *_other_columns(known, chosen or (), taken)]
 
@@ -153,36 +156,38 @@ def _other_columns(
     known: Iterable[str], names: Iterable[str], taken: Container[str]
 ) -> list[Column]:
     """Returns the columns of scores that are none of the catalog's; `names`: of tasks."""
-    homes = {score: name for name, scores in catalog.AVERAGED.items() for score in scores}
+    homes = {score: name for name, scores in averaging.AVERAGED.items() for score in scores}
     homes |= {own: homes[score] for score, own in _ALSO.items()}
-    ours = {f"{each.name}_{metric}" for each in catalog.tasks().values() for metric in each.metrics}
+    ours = {
+        f"{each.name}_{metric}" for each in registry.tasks().values() for metric in each.metrics
+    }
     order = list(homes)
     others = sorted(
         set(known) - ours, key=lambda s: (order.index(s) if s in homes else len(order), s)
     )
-    own = [*catalog.tasks(), *names, *(catalog.split_score(score, ())[0] for score in order)]
-    split = {score: catalog.split_score(score, own) for score in others}
+    own = [*registry.tasks(), *names, *(averaging.split_score(score, ())[0] for score in order)]
+    split = {score: averaging.split_score(score, own) for score in others}
     times = Counter(task for task, _ in split.values())
     found = []
     for score, (task, metric) in split.items():
-        alone = times[task] == 1 and task not in catalog.tasks() and task not in taken
+        alone = times[task] == 1 and task not in registry.tasks() and task not in taken
         name = task if alone else f"{task} ({metric})"
         found.append(Column(name, "task", (Part(task, metric, homes.get(score, ""), 1.0),)))
     return found
 
 
 def _tasks_in(category: str) -> list[str]:
-    if category in catalog.AVERAGED:
+    if category in averaging.AVERAGED:
         return [part.task for part in _category_parts(category, 1)]
-    return [each.name for each in catalog.tasks().values() if each.category == category]
+    return [each.name for each in registry.tasks().values() if each.category == category]
 
 
 def _category_parts(category: str, categories: int, known: Container[str] = ()) -> tuple[Part, ...]:
-    scores = [*catalog.AVERAGED[category]]
+    scores = [*averaging.AVERAGED[category]]
     weight = 1 / (categories * len(scores))
     scores += [_ALSO[each] for each in scores if _ALSO.get(each) in known]
     return tuple(
-        Part(*catalog.split_score(score, catalog.tasks()), category, weight) for score in scores
+        Part(*averaging.split_score(score, registry.tasks()), category, weight) for score in scores
     )
 
 
@@ -243,7 +248,7 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     if stated == 0 and not parts and column.parts:
         stated = None  # a category that was not run
     sampled = all(part.score in run.sampled for part in parts)
-    if stated is not None and (value is None or not catalog.same_score(value, stated)):
+    if stated is not None and (value is None or not averaging.same_score(value, stated)):
         value, missing, sampled = stated, (), False
         lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
@@ -256,7 +261,7 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
 
 def _is_in_files(column: Column) -> bool:
     """Whether result files state the column: their average, and the categories that enter it."""
-    return column.name in ("AVG", *catalog.AVERAGED) or not column.parts
+    return column.name in ("AVG", *averaging.AVERAGED) or not column.parts
 
 
 def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:

@@ -15,8 +15,8 @@ from pfgen_rs.drawing.style import COLOURS, GREY, INK, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, np, pl
-from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
+from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun

@@ -9,7 +9,8 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score, tasks as catalog
+from pfgen_rs.llm_jp_eval.averaging import AVERAGED, AVERAGES, split_score
+from pfgen_rs.llm_jp_eval.registry import tasks as catalog
 from pfgen_rs.llm_jp_eval.report import comparing
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges

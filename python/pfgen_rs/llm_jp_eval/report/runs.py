@@ -13,9 +13,11 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval import measures, scoring
-from pfgen_rs.llm_jp_eval.catalog import read_object, same_score, split_score, tasks
+from pfgen_rs.llm_jp_eval.averaging import same_score, split_score
+from pfgen_rs.llm_jp_eval.evaluation_files import read_object
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, tasks
 
-_MUST_AGREE = ("variant", "split")
+_MUST_AGREE = ("profile", "split")
 """Settings that decide what the figures mean."""
 _MAY_DIFFER = (
     *("shots", "prompt", "mode", "max_tokens"),
@@ -32,7 +34,7 @@ class ReportRun:
     `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `input`,
     `pred`, `gold` and `value` (the main metric; null for correlations). `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
-    name (`variant`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
+    name (`profile`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
     the samples have (default: the catalog's). `stated`: averages and categories as the run's file states
     them.
     """
@@ -108,7 +110,7 @@ class ReportRun:
 def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
     """Returns runs reduced to the samples that all have (the same task, index and gold), and remarks.
 
-    Raises `InputError` for runs with the same name, with different variants or splits, with other golds or
+    Raises `InputError` for runs with the same name, with different profiles or splits, with other golds or
     inputs for the same samples, and if they share no sample.
     """
     _check_settings(runs)
@@ -221,8 +223,11 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
 def _settings(signature: str | None) -> dict[str, str]:
     """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
     if signature is None:
-        return dict.fromkeys(("variant", "shots", *_USUAL, *scoring.SAMPLING), "unknown")
+        return dict.fromkeys(("profile", "shots", *_USUAL, *scoring.SAMPLING), "unknown")
     parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
+    if "variant" in parts:  # as signatures said before there were profiles
+        known = parts.pop("variant")
+        parts["profile"] = DEFAULT if known == "upstream" else known
     return {**_USUAL, **dict.fromkeys(scoring.SAMPLING, "unknown"), **parts}
 
 

@@ -1,147 +1,17 @@
-"""Tasks, categories and averages of llm-jp-eval, as `catalog.toml` lists them; scores by name and as text."""
+"""Evaluation files: samples of a task in a split and the examples for its prompts, and where they are."""
 
 import hashlib
 import os
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.lines import parse_line
-from pfgen_rs.llm_jp_eval.measures import mean, score_metrics
-
-ALL = "all"
-SPLITS = ("train", "dev", "test")
-CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
-"""Categories in the order of the paper's tables; STS is in no average."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskInfo:
-    """A task: `output_length` is the maximum number of new tokens; the first metric is the main one."""
-
-    name: str
-    dataset: str
-    category: str
-    metrics: tuple[str, ...]
-    output_length: int
-    licence: str
-    instruction: str
-
-
-@cache
-def _catalog() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def tasks() -> Mapping[str, TaskInfo]:
-    """Returns all 17 tasks by name, in the order in which they are run."""
-    return MappingProxyType(
-        {
-            name: TaskInfo(name, **{**fields, "metrics": tuple(fields["metrics"])})
-            for name, fields in _catalog()["tasks"].items()
-        }
-    )
-
-
-def find_task(name: str) -> TaskInfo:
-    """Returns a task by name. Raises `SettingsError` for unknown names."""
-    if name not in tasks():
-        raise SettingsError(f"unknown task {name!r}: expected one of {', '.join(tasks())}")
-    return tasks()[name]
-
-
-def chosen_tasks(names: Iterable[str] | None = None) -> list[TaskInfo]:
-    """Returns tasks by name or category (such as `NLI`), each once, in the order in which they are run.
-
-    `None`, nothing and `all` stand for all tasks. Raises `SettingsError` for unknown names.
-    """
-    wanted = list(names or ())
-    known = {*tasks(), *CATEGORIES, ALL}
-    for name in wanted:
-        if name not in known:
-            expected = ", ".join([*tasks(), *CATEGORIES, ALL])
-            raise SettingsError(f"unknown task {name!r}: expected one of {expected}")
-    if not wanted or ALL in wanted:
-        return list(tasks().values())
-    return [each for each in tasks().values() if {each.name, each.category} & set(wanted)]
-
-
-# Values of categories, the two averages, and scores as text.
-
-
-AVERAGED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {name: tuple(scores) for name, scores in _catalog()["averaged"].items()}
-)
-"""The scores of which each category is the mean. The first seven categories are the paper's."""
-
-AVERAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"AVR": tuple(AVERAGED)[:7], "AVG": tuple(AVERAGED)}
-)
-"""The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
-
-
-def averages(scores: Mapping[str, float]) -> dict[str, float]:
-    """Returns the values of the nine categories, `AVG` and `AVR`.
-
-    `scores`: values by `{task}_{metric}`, such as `jamp_exact_match`; others than those averaged are ignored.
-    A category is the mean of its tasks that were run, 0.0 without any. `AVG` (v1.3.0) is the mean of all nine
-    categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
-    """
-    known = {name: [scores[p] for p in parts if p in scores] for name, parts in AVERAGED.items()}
-    values = {name: mean(own) if own else 0.0 for name, own in known.items()}
-    means = {name: mean([values[each] for each in parts]) for name, parts in AVERAGES.items()}
-    return {**values, "AVG": means["AVG"], "AVR": means["AVR"]}
-
-
-def lacking_categories(average: str, scores: Iterable[str]) -> list[str]:
-    """Returns the categories of an average that have none of these scores, by `{task}_{metric}`."""
-    names = set(scores)
-    return [each for each in AVERAGES[average] if names.isdisjoint(AVERAGED[each])]
-
-
-def split_score(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Returns task and metric of a score, `{task}_{metric}`, both of which may have underscores.
-
-    `known`: names of tasks, of which the longest that fits is the task. The metric is empty for what is no
-    score of a task, such as a category.
-    """
-    fitting = [task for task in known if name.startswith(f"{task}_")]
-    if fitting:
-        task = max(fitting, key=len)
-        return task, name[len(task) + 1 :]
-    for metric in score_metrics():
-        if name.endswith(f"_{metric}"):
-            return name.removesuffix(f"_{metric}"), metric
-    task, _, metric = name.partition("_")
-    return task, metric
-
-
-def same_score(value: float, stated: float) -> bool:
-    """Whether a value is the one that is stated, to the four decimals that are printed."""
-    return f"{value:.4f}" == f"{stated:.4f}"
-
-
-def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:
-    """Returns scores as the reference writes them: four decimals, keys sorted by code point.
-
-    `with_averages`: adds the nine categories and `AVG`, as the reference does where all tasks were asked for.
-    """
-    shown = dict(scores)
-    if with_averages:
-        shown |= averages(scores)
-        del shown["AVR"]
-    return {name: f"{shown[name]:.4f}" for name in sorted(shown)}
-
-
-# Evaluation files: samples of a task in a split and the examples for its prompts, and where they are.
-
+from pfgen_rs.llm_jp_eval.measures import score_metrics
+from pfgen_rs.llm_jp_eval.registry import SPLITS
 
 _LIST = (lambda value: isinstance(value, list) and value != [], "a list that is not empty")
 _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {

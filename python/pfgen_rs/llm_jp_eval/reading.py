@@ -1,0 +1,43 @@
+"""From a raw output to the prediction that is scored: the steps of a profile, in order."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from unicodedata import normalize
+
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
+
+STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {
+        "cut": lambda text: text.partition("\n\n")[0],
+        "strip": str.strip,
+        "nfkc": lambda text: normalize("NFKC", text),
+    }
+)
+"""What a profile may do to an output, by the names that its file uses."""
+
+
+def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
+    """Returns the prediction in a raw output.
+
+    Profile `1.3.0`: what precedes the first empty line, in NFKC; `swallow` strips it before normalising. An
+    output that begins with an empty line gives the empty prediction. `task`: for profiles that read outputs
+    of tasks differently. Lone surrogates stay. Raises `SettingsError` for unknown profiles.
+    """
+    return read_as(output, find_profile(profile).steps(task))
+
+
+def read_as(output: str, steps: tuple[str, ...]) -> str:
+    """Returns the prediction in a raw output by these steps. Raises `SettingsError` for unknown ones."""
+    for step in steps:
+        if step not in STEPS:
+            raise SettingsError(f"unknown step {step!r}: expected one of {', '.join(STEPS)}")
+        output = STEPS[step](output)
+    return output
+
+
+def native_strip(profile: str) -> bool | None:
+    """Returns whether native code strips for a profile; `None` if it does not read as the profile does."""
+    known = {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}
+    chosen = find_profile(profile)
+    return None if chosen.task_reading else known.get(chosen.reading)

@@ -1,0 +1,265 @@
+"""Tasks and profiles as data: TOML files of this package, of other packages, and of folders of your own.
+
+A task says what is asked and how it is scored; a profile is a list of tasks with the way in which a board
+reads outputs and averages scores. Files are found in this package, in the folders of modules that packages
+name as entry points of the group `pfgen_rs.llm_jp_eval_tasks`, and in the folders that `PFGEN_RS_TASKS` lists
+(separated as in `PATH`) or `add_folder` adds. A file with the key `tasks` is a profile, any other a task.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.registry import loaded
+
+ALL = "all"
+SPLITS = ("train", "dev", "test")
+DEFAULT = "1.3.0"
+"""The profile that is used if none is chosen."""
+GROUP = "pfgen_rs.llm_jp_eval_tasks"
+ENVIRONMENT = "PFGEN_RS_TASKS"
+
+_PACKAGE = Path(__file__).with_name("registered")
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+T = TypeVar("T", "TaskInfo", "Profile")
+_folders: list[Path] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where raw files are published, and what converts them.
+
+    `files`: path in the repository by the name of the raw file, in the order in which they are read; names
+    that end with "/" stand for folders of files. `page`: the page that links to an archive, if the files are
+    not in a repository. `converter`: name of a registered converter.
+    """
+
+    name: str
+    repository: str
+    revision: str
+    licence: str
+    converter: str
+    files: Mapping[str, str]
+    page: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """A task: `output_length` is the maximum number of new tokens; the first metric is the main one.
+
+    What an evaluation file states itself counts, not what stands here. `few_shots`: number of examples in
+    prompts, if it is not the profile's. `answer_pattern`: name of a pattern, or a regular expression, that
+    extracts the answer from outputs. `template`: of prompts, instead of the profile's. `labels`: the answers
+    that there are. `cluster`: a regular expression whose group is the same for samples that share a context,
+    so that standard errors are clustered by it. `data`: paths of evaluation files by split, of tasks that
+    bring their own. `path`: the file that says so.
+    """
+
+    name: str
+    category: str = ""
+    metrics: tuple[str, ...] = ()
+    output_length: int | None = None
+    instruction: str | None = None
+    dataset: str = ""
+    version: str = ""
+    splits: tuple[str, ...] = SPLITS
+    few_shots: int | None = None
+    template: str | None = None
+    answer_pattern: str | None = None
+    labels: tuple[str, ...] = ()
+    language: str = "ja"
+    cluster: str | None = None
+    source: Source | None = None
+    data: Mapping[str, Path] = field(default_factory=dict)
+    path: Path = Path()
+
+    @property
+    def licence(self) -> str:
+        """The licence of the data; empty if it is not known."""
+        return self.source.licence if self.source else ""
+
+    def described(self) -> dict[str, Any]:
+        """Returns the task as JSON types, without what is not known and where its files are."""
+        every = {
+            key: value for key, value in asdict(self).items() if value not in (None, "", (), {})
+        }
+        return {**every, "licence": self.licence, "path": str(self.path), "data": sorted(self.data)}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a board asks, reads outputs, scores and averages.
+
+    `shots`: numbers of examples, each of which is a run of its own; `task_shots`: by task. `split`, `limit`:
+    the samples, and how many of each task by default. `chat`: what makes the turns of a chat, nothing for a
+    single prompt. `reading`: steps from an output to the prediction; `task_reading`: by task, or by the
+    beginning of names (`jmmlu_*`). `metrics`: metrics by task that count whatever its file says.
+    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean.
+    `average`: the main one, if there is one. `averaging`: name of what makes the averages otherwise.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    about: str = ""
+    shots: tuple[int, ...] = (4,)
+    task_shots: Mapping[str, int] = field(default_factory=dict)
+    split: str = "test"
+    limit: int | None = None
+    chat: str = ""
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    reading: tuple[str, ...] = ("cut", "nfkc")
+    task_reading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    control: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    average: str = ""
+    averaging: str = "means"
+    path: Path = Path()
+
+    def steps(self, task: str) -> tuple[str, ...]:
+        """Returns the steps from a task's outputs to predictions."""
+        if task in self.task_reading:
+            return self.task_reading[task]
+        for name, steps in self.task_reading.items():
+            if name.endswith("*") and task.startswith(name[:-1]):
+                return steps
+        return self.reading
+
+
+@cache
+def tasks() -> Mapping[str, TaskInfo]:
+    """Returns all tasks by name: those of 1.3.0 in the order in which they are run, then others."""
+    found = _read(TaskInfo)
+    first = [name for name in _profiles()[DEFAULT].tasks if name in found]
+    return MappingProxyType({name: found[name] for name in dict.fromkeys([*first, *found])})
+
+
+def profiles() -> Mapping[str, Profile]:
+    """Returns all profiles by name."""
+    return _profiles()
+
+
+def find_task(name: str) -> TaskInfo:
+    """Returns a task by name. Raises `SettingsError` for unknown names."""
+    if name not in tasks():
+        raise SettingsError(f"unknown task {name!r}: expected one of {', '.join(tasks())}")
+    return tasks()[name]
+
+
+def find_profile(name: str) -> Profile:
+    """Returns a profile by name. Raises `SettingsError` for unknown names."""
+    if name not in profiles():
+        raise SettingsError(f"unknown profile {name!r}: expected one of {', '.join(profiles())}")
+    return profiles()[name]
+
+
+def chosen_tasks(names: Iterable[str] | None = None, profile: str = DEFAULT) -> list[TaskInfo]:
+    """Returns tasks by name or category (such as `NLI`), each once, in the order in which they are run.
+
+    `None`, nothing and `all` stand for all tasks of the profile. Raises `SettingsError` for unknown names.
+    """
+    wanted = list(names or ())
+    own = [find_task(name) for name in find_profile(profile).tasks]
+    order = {each.name: each for each in [*own, *tasks().values()]}
+    homes = dict.fromkeys(each.category for each in order.values() if each.category)
+    for name in wanted:
+        if name not in {*order, *homes, ALL}:
+            expected = ", ".join([*order, *homes, ALL])
+            raise SettingsError(f"unknown task {name!r}: expected one of {expected}")
+    if not wanted or ALL in wanted:
+        return own
+    return [each for each in order.values() if {each.name, each.category} & set(wanted)]
+
+
+def add_folder(folder: str | os.PathLike[str]) -> None:
+    """Add a folder of tasks and profiles to this process. Raises `InputError` if it is none."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError("not a directory" if path.exists() else "not found", path=path)
+    if path not in _folders:
+        _folders.append(path)
+        _forget()
+
+
+def _forget() -> None:
+    for each in (tasks, _profiles):
+        each.cache_clear()
+
+
+@cache
+def _profiles() -> Mapping[str, Profile]:
+    return MappingProxyType(_read(Profile))
+
+
+def _read(kind: type[T]) -> dict[str, T]:
+    """Read all files of a kind; none hides another of the same name."""
+    found: dict[str, T] = {}
+    for path in _files():
+        record = _record(path)
+        if ("tasks" in record) != (kind is Profile):
+            continue
+        made = _made(kind, record, path)
+        if made.name in found:
+            raise InputError(
+                f"the name {made.name!r} is already that of {found[made.name].path}", path=path
+            )
+        found[made.name] = made
+    return found
+
+
+def _files() -> Iterator[Path]:
+    folders = [_PACKAGE / "tasks", _PACKAGE / "profiles"]
+    folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
+    own = os.environ.get(ENVIRONMENT, "")
+    folders += [Path(part) for part in own.split(os.pathsep) if part]
+    for folder in dict.fromkeys([*folders, *_folders]):
+        if not folder.is_dir():
+            raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
+        yield from sorted(folder.glob("*.toml"))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except ValueError as error:
+        raise InputError(f"not TOML ({error})", path=path) from None
+
+
+def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
+    """Returns a task or a profile; its name is by default that of its file."""
+    values = {"name": path.stem, **record}
+    known = {each.name: each for each in fields(kind) if each.name != "path"}
+    for name in values:
+        if name not in known:
+            raise InputError(f"unknown key {name!r}: expected one of {', '.join(known)}", path=path)
+    if not isinstance(values["name"], str) or not _NAME.fullmatch(values["name"]):
+        raise InputError(
+            f"invalid name {values['name']!r}: expected one such as my_exam", path=path
+        )
+    try:
+        if kind is TaskInfo and "source" in values:
+            values["source"] = Source(**values["source"])
+        if kind is TaskInfo and "data" in values:
+            values["data"] = {s: path.parent / name for s, name in values["data"].items()}
+        return kind(**{name: _frozen(value) for name, value in values.items()}, path=path)
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"is no file of a task or a profile: {error}", path=path) from None
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, dict):
+        return {key: _frozen(each) for key, each in value.items()}
+    return value
