@@ -11,6 +11,7 @@ __all__ = [
     "mean",
     "metric",
     "prediction",
+    "predictions",
     "read_tasks",
     "tasks",
 ]
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
-    from pfgen_rs.llm_jp_eval.metrics import metric
+    from pfgen_rs.llm_jp_eval.metrics import metric, predictions
     from pfgen_rs.llm_jp_eval.reading import prediction
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
@@ -35,7 +36,7 @@ else:
             "registry": ("tasks",),
             "reading": ("prediction",),
             "conversion.converting": ("Conversion", "convert"),
-            "metrics": ("metric",),
+            "metrics": ("metric", "predictions"),
             "scoring": ("evaluate",),
             "measures": ("correlation", "mean"),
         },

@@ -36,8 +36,7 @@ def read_as(output: str, steps: tuple[str, ...]) -> str:
     return output
 
 
-def native_strip(profile: str) -> bool | None:
+def native_strip(profile: str, task: str = "") -> bool | None:
     """Returns whether native code strips for a profile; `None` if it does not read as the profile does."""
     known = {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}
-    chosen = find_profile(profile)
-    return None if chosen.task_reading else known.get(chosen.reading)
+    return known.get(find_profile(profile).steps(task))

@@ -14,6 +14,7 @@ from pfgen_rs.io import atomic, cleaning, run_files, source
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval import averaging, evaluation_files, measures, metric, reading, registry
+from pfgen_rs.llm_jp_eval.metrics import predictions
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 _SHOWN = 3
@@ -135,7 +136,7 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [reading.prediction(output, profile) for output in outputs],
+            predictions(outputs, profile),
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
