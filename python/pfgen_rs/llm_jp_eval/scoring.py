@@ -42,7 +42,8 @@ class Evaluation:
     (normalised), `value` (of the task's first metric; null for correlations), `exact` (1.0 where `pred` and
     `gold` are equal) and `char_f1` (0 to 1, of every task). `scores`: `{task}_{metric}` to the value, in the
     order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
-    without an output by task, which count as empty.
+    without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the share of predictions
+    that are none of the task's labels, of tasks that have labels; it is no score and in no average.
     """
 
     frame: pl.DataFrame
@@ -50,6 +51,7 @@ class Evaluation:
     averages: dict[str, float]
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
+    out_of_label: dict[str, float] = field(default_factory=dict)
 
 
 def evaluate(
@@ -73,14 +75,18 @@ def evaluate(
         shown = ", ".join(each for _, each in missing[:_SHOWN]) + " …" * (len(missing) > _SHOWN)
         are = plural(len(missing), "is", "are")
         raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
-    frames, scores = [], {}
+    frames, scores, out_of_label = [], {}, {}
     for data in datas:
         frame, found = _evaluated(data, outputs[data.task], profile)
         frames.append(frame)
+        if data.labels:
+            labels = [measures.normalized_gold(label) for label in data.labels]
+            out_of_label[f"{data.task}_ool"] = 1 - frame["pred"].is_in(labels).sum() / len(frame)
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averaging.averages(scores), profile, dict(counts))
+    averages = averaging.averages(scores)
+    return Evaluation(whole, scores, averages, profile, dict(counts), out_of_label)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -135,7 +141,7 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [reading.prediction(output, profile) for output in outputs],
+            reading.predictions(data, outputs, profile),
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
@@ -310,7 +316,7 @@ def signature(
         f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_UNKNOWN if made.shots is None else made.shots}",
+        f"shots:{_UNKNOWN if made.shots is None else _shots_text(datas, made.shots)}",
         "avg:AVR",
         f"raw:{evaluation_files.raw_digest(datas)}",
     ]
@@ -322,6 +328,13 @@ def signature(
     parts += ["mode:chat"] if made.chat else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
     return "|".join(parts)
+
+
+def _shots_text(datas: Sequence[evaluation_files.TaskData], shots: int) -> str:
+    """Returns the number of examples, and those of tasks with a number of their own."""
+    numbers = {each.task: each.number_of_shots(shots) for each in datas}
+    own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
+    return f"{shots}{''.join(own)}"
 
 
 def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
@@ -359,6 +372,7 @@ def scores_record(
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
+                "out_of_label": found.out_of_label,
             }
             for name, found in evaluations.items()
         },
@@ -399,7 +413,9 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": averaging.score_texts(evaluation.scores, with_averages=with_averages),
+        "scores": averaging.score_texts(
+            evaluation.scores | evaluation.out_of_label, with_averages=with_averages
+        ),
         "outputs": outputs,
         "config": config,
     }

@@ -260,7 +260,8 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
     outputs = record.get("outputs")
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
-    stated = _numbers(record["scores"])
+    # Shares of answers out of label are no scores.
+    stated = {name: v for name, v in _numbers(record["scores"]).items() if name[-4:] != "_ool"}
     parts = {score: split_score(score, {*outputs, *tasks()}) for score in stated}
     frames, found, metrics = [], {}, {}
     for task in sorted(outputs, key=[*tasks(), *outputs].index):
