@@ -42,7 +42,8 @@ class Evaluation:
     (normalised), `value` (of the task's first metric; null for correlations), `exact` (1.0 where `pred` and
     `gold` are equal) and `char_f1` (0 to 1, of every task). `scores`: `{task}_{metric}` to the value, in the
     order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
-    without an output by task, which count as empty.
+    without an output by task, which count as empty. `not_computed`: scores that the tasks have, but that
+    cannot be computed here, with the reason; they are in no average.
     """
 
     frame: pl.DataFrame
@@ -50,6 +51,7 @@ class Evaluation:
     averages: dict[str, float]
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
+    not_computed: dict[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -80,7 +82,14 @@ def evaluate(
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averaging.averages(scores), profile, dict(counts))
+    lacking = {
+        f"{data.task}_{name}": reason
+        for data in datas
+        for name in data.metrics
+        if (reason := measures.unavailable(name))
+    }
+    means = averaging.averages(scores)
+    return Evaluation(whole, scores, means, profile, dict(counts), lacking)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -171,20 +180,23 @@ def evaluated_predictions(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Without metrics, values are null. Raises
-    `InputError` for golds that are not numbers where a metric needs them.
+    `outputs`: what predictions were made from, if it is known. Without metrics, values are null; metrics
+    that cannot be computed here are left out. Raises `InputError` for golds that are not numbers where a
+    metric needs them.
     """
+    known = [name for name in metrics if not measures.unavailable(name)]
+    figures = measures.task_metrics()
     values = {
-        name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in measures.CORRELATIONS
+        name: _sample_values(name, predictions, golds, inputs)
+        for name in dict.fromkeys([*known, "char_f1"])
+        if name not in figures
     }
     try:
         scores = {
-            name: measures.correlation(name, predictions, golds)
-            if name in measures.CORRELATIONS
+            name: measures.task_figure(name, predictions, golds)
+            if name in figures
             else measures.mean(values[name])
-            for name in metrics
+            for name in known
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
@@ -202,6 +214,15 @@ def evaluated_predictions(
         "char_f1": values["char_f1"],
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
+
+
+def _sample_values(
+    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
+) -> Sequence[float]:
+    with_inputs = measures.find_metric(name).with_inputs
+    return (
+        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
+    )
 
 
 # How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.
@@ -359,6 +380,7 @@ def scores_record(
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
+                "not_computed": found.not_computed,
             }
             for name, found in evaluations.items()
         },
