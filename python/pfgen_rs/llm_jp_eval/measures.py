@@ -111,7 +111,7 @@ def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
     return register
 
 
-def _check_name(name: str, new: Callable[..., object], known: Callable[..., object] | None) -> None:
+def _check_name(name: str, new: object, known: object) -> None:
     if not _NAME.fullmatch(name) or name in CORRELATIONS:
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
@@ -121,7 +121,7 @@ def _check_name(name: str, new: Callable[..., object], known: Callable[..., obje
         raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 
 
-def _home(function: Callable[..., object]) -> str:
+def _home(function: object) -> str:
     """Returns the module of a function, or of that behind a `partial`."""
     return str(getattr(function, "func", function).__module__)
 

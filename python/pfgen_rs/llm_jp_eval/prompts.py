@@ -233,12 +233,14 @@ class Made:
 class Outputs:
     """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
 
-    `made`: how outputs were made, by id, where the file says so.
+    `made`: how outputs were made, by id, where the file says so. `reasons`: why outputs ended, as servers
+    call it (`stop`, `length`), by id.
     """
 
     path: Path
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
+    reasons: dict[str, str | None] = field(default_factory=dict)
 
 
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
@@ -266,6 +268,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         failed = line.record.get("error")
         if made := None if failed else _made(line.record, digest):
             found.made[name] = made
+        found.reasons[name] = _reason(line.record)
         if (text := None if failed else _text(line.record)) is not None:
             own[index] = text
 
@@ -293,6 +296,17 @@ def outputs_by_task(
                 raise InputError(f"{problem}, counted from 0", path=found.path)
         sorted_outputs[data.task] = [own.get(index) for index in range(used(data, n))]
     return sorted_outputs
+
+
+def reasons_by_task(datas: Iterable[TaskData], found: Outputs) -> dict[str, list[str | None]]:
+    """Returns why the outputs of each task ended, in order; `None` where it is not known."""
+    return {
+        data.task: [
+            found.reasons.get(item_id(data.task, data.split, index))
+            for index in range(len(data.samples))
+        ]
+        for data in datas
+    }
 
 
 def check_digests(
@@ -361,6 +375,16 @@ def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
         return None
     names = left_out if isinstance(left_out, list) else []
     return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
+
+
+def _reason(record: Mapping[str, Any]) -> str | None:
+    """Returns why an output ended, as records of runs and outputs of batches have it."""
+    match record:
+        case {"finish_reason": str(reason)}:
+            return reason
+        case {"response": {"body": {"choices": [{"finish_reason": str(reason)}, *_]}}}:
+            return reason
+    return None
 
 
 def _text(record: Mapping[str, Any]) -> str | None:
