@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
-    from pfgen_rs.llm_jp_eval.metrics import metric, predictions
-    from pfgen_rs.llm_jp_eval.reading import prediction
+    from pfgen_rs.llm_jp_eval.metrics import metric
+    from pfgen_rs.llm_jp_eval.reading import prediction, predictions
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
@@ -34,9 +34,9 @@ else:
             "averaging": ("averages",),
             "evaluation_files": ("read_tasks",),
             "registry": ("tasks",),
-            "reading": ("prediction",),
+            "reading": ("prediction", "predictions"),
             "conversion.converting": ("Conversion", "convert"),
-            "metrics": ("metric", "predictions"),
+            "metrics": ("metric",),
             "scoring": ("evaluate",),
             "measures": ("correlation", "mean"),
         },

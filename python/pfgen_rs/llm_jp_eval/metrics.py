@@ -1,19 +1,15 @@
-"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code.
-
-Code points are those of the running Python, of which native code is told page by page.
-"""
+"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
-from unicodedata import category, normalize
 
 from pfgen_rs import InputError, _native
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval import measures, reading
+from pfgen_rs.llm_jp_eval import code_points, measures, reading
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics
-from pfgen_rs.llm_jp_eval.registry import DEFAULT
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
 __all__ = [
     "gold_column",
@@ -24,24 +20,12 @@ __all__ = [
     "output_metric_column",
     "prediction_column",
     "prediction_expression",
-    "predictions",
     "sample_metric",
     "sample_metrics",
 ]
 
 Column = str | pl.Expr
-Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
-
 CHUNK = 1 << 17  # rows of a column; bounds what is held beside it
-SIZE = 256
-WORD, SPACE, NFKC, NFKC_IN_CONTEXT, LOWER, LOWER_IN_CONTEXT = 1, 2, 4, 8, 16, 32
-"""As in `rust/jpeval/src/code_points.rs`."""
-
-_SIGMA = "Σ"  # the only letter whose lower case depends on its neighbours
-_JAMO = range(0x1100, 0x1200)  # combine with what precedes them
-_SELECTORS = range(0xFE00, 0xFE10)  # of variants, as of emoji: marks that never combine
-_APART = (range(0x1D400, 0x1D800), range(0x1F000, 0x40000), range(0xE0000, 0xE0200))
-"""Beyond the basic plane: mathematical letters, symbols, kanji and selectors of variants never combine."""
 
 
 def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[float]:
@@ -54,18 +38,6 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
     Raises `SettingsError` for unknown names and `InputError` for lists of different lengths.
     """
     return list(metric_column(name, predictions, golds).tolist())
-
-
-def predictions(outputs: Sequence[str], profile: str = DEFAULT, task: str = "") -> list[str]:
-    """Returns the `prediction` in each raw output. Raises `InputError` unless it is a list of texts."""
-
-    def in_context(output: str) -> str:
-        return reading.prediction(output, profile, task)
-
-    strip = reading.native_strip(profile, task)
-    if strip is None:
-        return list(map(in_context, outputs))
-    return code_points().normalized_list(_listed(outputs), in_context, cut=True, strip=strip)
 
 
 def prediction_column(
@@ -81,7 +53,7 @@ def prediction_column(
     def in_context(output: str) -> str:
         return reading.prediction(output, profile)
 
-    strip = reading.native_strip(profile)
+    strip = reading.native_strip(find_profile(profile).steps(""))
     if strip is None:
         return pl.Series("prediction", map(in_context, _series(outputs)), pl.String)
     return _normalized_column("prediction", outputs, in_context, True, strip, threads)
@@ -112,17 +84,19 @@ def output_metric_column(
 def _values(name: str, texts: Any, golds: Any, profile: str | None, threads: int | None) -> Floats:
     """Returns values of predictions, or with a profile, of the predictions in outputs."""
     chosen = measures.find_metric(name)
-    strip = None if profile is None else reading.native_strip(profile)
+    strip = None if profile is None else reading.native_strip(find_profile(profile).steps(""))
     sides = [_rows("predictions", texts), _rows("golds", golds)]
     if profile is not None and (strip is None or not chosen.native):
-        sides[0] = predictions(_listed(sides[0]), profile)
+        sides[0] = reading.predictions(_listed(sides[0]), profile)
         profile = None
     if not chosen.native:
         if len(sides[0]) != len(sides[1]):
             raise InputError(f"{len(sides[0])} predictions but {len(sides[1])} golds")
         found, normal = _listed(sides[0]), measures.normalized_gold
         measures.check_types(found, "invalid predictions: ")
-        expected = code_points().normalized_list(_listed(sides[1]), normal, cut=False, strip=False)
+        expected = code_points.known().normalized_list(
+            _listed(sides[1]), normal, cut=False, strip=False
+        )
         if chosen.column is not None:
             return np.asarray(chosen.column(found, expected), dtype=np.float64)
         return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
@@ -137,7 +111,7 @@ def _values(name: str, texts: Any, golds: Any, profile: str | None, threads: int
     one, other = (
         side if isinstance(side, list) else _native.Texts(side, threads) for side in sides
     )
-    return code_points().values(name, one, other, in_context, threads, strip=strip)
+    return code_points.known().values(name, one, other, in_context, threads, strip=strip)
 
 
 def _normalized_column(
@@ -148,7 +122,7 @@ def _normalized_column(
     strip: bool,
     threads: int | None,
 ) -> pl.Series:
-    points, column = code_points(), _series(texts)
+    points, column = code_points.known(), _series(texts)
     parts = (_native.Texts(column[at : at + CHUNK]) for at in range(0, len(column), CHUNK))
     made = [
         pl.Series(name, points.normalized(part, in_context, cut=cut, strip=strip, threads=threads))
@@ -199,7 +173,7 @@ def prediction_expression(
 
     `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown profiles.
     """
-    reading.native_strip(profile)
+    find_profile(profile)
     made = partial(prediction_column, profile=profile, threads=threads)
     return _expression(made, [output], pl.String())
 
@@ -242,61 +216,3 @@ def _expression(of: Callable[..., pl.Series], inputs: list[Column], dtype: pl.Da
         return found.select(pl.when(complete).then(pl.col(name))).to_series()
 
     return pl.map_batches(inputs, propagating_nulls, return_dtype=dtype, is_elementwise=True)
-
-
-@cache
-def code_points() -> _native.CodePoints:
-    """Returns the table of this process, which is filled as texts need it."""
-    return _native.CodePoints(page)
-
-
-def page(number: int) -> Page:
-    """Returns flags of 256 code points, and what NFKC and lower case make of those that they change.
-
-    Texts are given with the place of the code point on the page.
-    """
-    characters = list(map(chr, range(number * SIZE, (number + 1) * SIZE)))
-    if _is_kanji("".join(characters)):
-        return bytes([WORD]) * SIZE, [], []
-    flags, nfkc, lower = bytearray(SIZE), [], []
-    for place, character in enumerate(characters):
-        normal, small = normalize("NFKC", character), character.lower()
-        flags[place] = _flags_of(character, normal, small)
-        if flags[place] & NFKC:
-            nfkc.append((place, normal))
-        if flags[place] & LOWER:
-            lower.append((place, small))
-    return bytes(flags), nfkc, lower
-
-
-def _is_kanji(text: str) -> bool:
-    """Whether these are letters and digits that nothing changes (most pages are)."""
-    return (
-        text.isalnum()
-        and text.lower() == text == normalize("NFKC", text)
-        and not _may_combine(text[0])
-        and not _may_combine(text[-1])
-    )
-
-
-def _flags_of(character: str, normal: str, small: str) -> int:
-    flags = WORD if character.isalnum() or character == "_" else 0
-    flags |= SPACE if character.isspace() else 0
-    if _may_combine(normalize("NFKD", character)[0]):
-        flags |= NFKC_IN_CONTEXT
-    elif normal != character:
-        flags |= NFKC
-    if character == _SIGMA:
-        return flags | LOWER_IN_CONTEXT
-    return flags | (LOWER if small != character else 0)
-
-
-def _may_combine(character: str) -> bool:
-    """Whether NFKC may join it with characters before it or change their order.
-
-    Marks and jamo do; beyond the basic plane, where Unicode still adds scripts, all but a few blocks may.
-    """
-    point = ord(character)
-    if point >= 0x10000:
-        return not any(point in block for block in _APART)
-    return point in _JAMO or (category(character)[0] == "M" and point not in _SELECTORS)

@@ -1,11 +1,20 @@
 """From a raw output to the prediction that is scored: the steps of a profile, in order."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval import code_points
+from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
+
+if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 
 STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {
@@ -27,6 +36,21 @@ def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
     return read_as(output, find_profile(profile).steps(task))
 
 
+def predictions(outputs: Sequence[str], profile: str = DEFAULT, task: str = "") -> list[str]:
+    """Returns the `prediction` in each raw output. Raises `InputError` where one is no text."""
+    return read_all(outputs, find_profile(profile).steps(task))
+
+
+def task_predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
+    """Returns the predictions in outputs of a task: read by its steps, or the profile's, then extracted.
+
+    Raises `SettingsError` as `prediction` does, and `InputError` as `extraction.extracted` does.
+    """
+    steps = data.reading or find_profile(profile).steps(data.task)
+    read = read_all(outputs, steps)
+    return extracted(read, data.answer_pattern, data.task)
+
+
 def read_as(output: str, steps: tuple[str, ...]) -> str:
     """Returns the prediction in a raw output by these steps. Raises `SettingsError` for unknown ones."""
     for step in steps:
@@ -36,7 +60,15 @@ def read_as(output: str, steps: tuple[str, ...]) -> str:
     return output
 
 
-def native_strip(profile: str, task: str = "") -> bool | None:
-    """Returns whether native code strips for a profile; `None` if it does not read as the profile does."""
-    known = {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}
-    return known.get(find_profile(profile).steps(task))
+def read_all(outputs: Sequence[str], steps: tuple[str, ...]) -> list[str]:
+    """Returns `read_as` of each output, in native code where that has these steps."""
+    of_each = partial(read_as, steps=steps)
+    if (strip := native_strip(steps)) is None:
+        return list(map(of_each, outputs))
+    texts = outputs if isinstance(outputs, list) else list(outputs)
+    return code_points.known().normalized_list(texts, of_each, cut=True, strip=strip)
+
+
+def native_strip(steps: tuple[str, ...]) -> bool | None:
+    """Returns whether native code strips for these steps; `None` if it does not have them."""
+    return {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}.get(steps)

@@ -101,7 +101,16 @@ class TaskRun:
             ]
             for data in self.datas
         }
-        evaluations = scoring.evaluate_profiles(self.datas, outputs, allow_missing=allow_missing)
+        reasons = {
+            data.task: [
+                found.get(item_id(data.task, data.split, index), {}).get("finish_reason")
+                for index in range(used(data, self.settings.n))
+            ]
+            for data in self.datas
+        }
+        evaluations = scoring.evaluate_profiles(
+            self.datas, outputs, allow_missing=allow_missing, finish_reasons=reasons
+        )
         left_out = {str(name) for record in found.values() for name in record.get("left_out") or ()}
         sent = _sent(self.respondent.identity(), left_out)
         settings = replace(self.settings, sampling=sent)

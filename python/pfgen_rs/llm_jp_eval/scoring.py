@@ -1,4 +1,4 @@
-"""Scores of outputs: of every sample, of tasks and categories, and if outputs were read leniently."""
+"""Scores of outputs: of every sample, of tasks and categories."""
 
 import io
 import json
@@ -10,11 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import InputError, SettingsError, _native
-from pfgen_rs.io import atomic, cleaning, run_files, source
+from pfgen_rs.io import atomic, run_files, source
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval import averaging, evaluation_files, measures, metric, reading, registry
-from pfgen_rs.llm_jp_eval.metrics import predictions
+from pfgen_rs.llm_jp_eval import (
+    averaging,
+    diagnosis,
+    evaluation_files,
+    measures,
+    metric,
+    reading,
+    registry,
+)
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 _SHOWN = 3
@@ -28,6 +35,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "value": pl.Float64,
     "exact": pl.Float64,
     "char_f1": pl.Float64,
+    "finish_reason": pl.String,
 }
 
 
@@ -41,9 +49,13 @@ class Evaluation:
 
     `frame`: a row a sample, with the columns `task`, `index`, `input`, `output`, `pred` and `gold`
     (normalised), `value` (of the task's first metric; null for correlations), `exact` (1.0 where `pred` and
-    `gold` are equal) and `char_f1` (0 to 1, of every task). `scores`: `{task}_{metric}` to the value, in the
+    `gold` are equal), `char_f1` (0 to 1, of every task) and `finish_reason` (why the output ended, such as
+    `stop` or `length`; null where it is not known). `scores`: `{task}_{metric}` to the value, in the
     order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
-    without an output by task, which count as empty.
+    without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the share of predictions
+    that are none of the task's labels, of tasks that have labels; it is no score and in no average.
+    `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason; they are
+    in no average.
     """
 
     frame: pl.DataFrame
@@ -51,6 +63,8 @@ class Evaluation:
     averages: dict[str, float]
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
+    out_of_label: dict[str, float] = field(default_factory=dict)
+    not_computed: dict[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -59,11 +73,13 @@ def evaluate(
     profile: str = "1.3.0",
     *,
     allow_missing: bool = False,
+    finish_reasons: Mapping[str, Sequence[str | None]] | None = None,
 ) -> Evaluation:
     """Score the outputs of tasks: of each the first samples of its file, as many as there are outputs.
 
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
-    empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
+    empty. `finish_reasons`: why outputs ended, by task, at least as many as outputs. Raises
+    `MissingOutputsError`, `InputError` and `SettingsError`.
     """
     registry.find_profile(profile)
     names = [data.task for data in datas]
@@ -75,13 +91,29 @@ def evaluate(
         are = plural(len(missing), "is", "are")
         raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
     frames, scores = [], {}
+    out_of_label: dict[str, float] = {}
     for data in datas:
         frame, found = _evaluated(data, outputs[data.task], profile)
+        if reasons := (finish_reasons or {}).get(data.task):
+            known = pl.Series("finish_reason", reasons[: len(frame)], pl.String)
+            frame = frame.with_columns(known)
         frames.append(frame)
+        if data.labels:
+            labels = [measures.normalized_gold(label) for label in data.labels]
+            out_of_label[f"{data.task}_ool"] = float(
+                1 - frame["pred"].is_in(labels).sum() / len(frame)
+            )
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averaging.averages(scores), profile, dict(counts))
+    lacking = {
+        f"{data.task}_{name}": reason
+        for data in datas
+        for name in data.metrics
+        if (reason := measures.unavailable(name))
+    }
+    means = averaging.averages(scores)
+    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -136,7 +168,7 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            predictions(outputs, profile),
+            reading.task_predictions(data, outputs, profile),
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
@@ -153,10 +185,13 @@ def evaluate_profiles(
     outputs: Mapping[str, Sequence[str | None]],
     *,
     allow_missing: bool = False,
+    finish_reasons: Mapping[str, Sequence[str | None]] | None = None,
 ) -> dict[str, Evaluation]:
     """Returns the evaluations of both profiles by name (see `evaluate`)."""
     return {
-        profile: evaluate(datas, outputs, profile, allow_missing=allow_missing)
+        profile: evaluate(
+            datas, outputs, profile, allow_missing=allow_missing, finish_reasons=finish_reasons
+        )
         for profile in ("1.3.0", "swallow")
     }
 
@@ -172,20 +207,23 @@ def evaluated_predictions(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Without metrics, values are null. Raises
-    `InputError` for golds that are not numbers where a metric needs them.
+    `outputs`: what predictions were made from, if it is known. Without metrics, values are null; metrics
+    that cannot be computed here are left out. Raises `InputError` for golds that are not numbers where a
+    metric needs them.
     """
+    known = [name for name in metrics if not measures.unavailable(name)]
+    figures = measures.task_metrics()
     values = {
-        name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in measures.CORRELATIONS
+        name: _sample_values(name, predictions, golds, inputs)
+        for name in dict.fromkeys([*known, "char_f1"])
+        if name not in figures
     }
     try:
         scores = {
-            name: measures.correlation(name, predictions, golds)
-            if name in measures.CORRELATIONS
+            name: measures.task_figure(name, predictions, golds)
+            if name in figures
             else measures.mean(values[name])
-            for name in metrics
+            for name in known
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
@@ -201,70 +239,27 @@ def evaluated_predictions(
         "value": values.get(metrics[0], nothing) if metrics else nothing,
         "exact": [float(p == g) for p, g in zip(predictions, normalised, strict=True)],
         "char_f1": values["char_f1"],
+        "finish_reason": nothing,
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
 
 
-# How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.
+def _sample_values(
+    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
+) -> Sequence[float]:
+    with_inputs = measures.find_metric(name).with_inputs
+    return (
+        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
+    )
 
 
-LENIENT = ("stripped", "without_thoughts", "unquoted", "lower_cased", "all")
-"""Ways to read outputs; each strips them as well."""
-_QUOTES = ('""', "''", "``", "「」", "『』", "“”", "‘’", "«»")
-
-Pair = tuple[str, str]
-
-
-def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Returns what would be if outputs were read leniently, by the names of `LENIENT`.
-
-    Of each, by task, how many more outputs are `right` (their value is 1, or where a task has correlations,
-    they are the number expected), and the `averages` that would follow. `evaluation`: with outputs.
-    """
-    scores = {way: dict(evaluation.scores) for way in LENIENT}
-    right: dict[str, dict[str, int]] = {way: {} for way in LENIENT}
-    names = evaluation.frame["task"].unique().to_list()
-    main: dict[str, str] = {}
-    for score in evaluation.scores:
-        task, name = averaging.split_score(score, names)
-        main.setdefault(task, name)
-    for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
-        task, name = str(key), main[str(key)]
-        pairs = list(zip(frame["pred"], frame["gold"], strict=True))
-        before = _values(name, pairs)
-        for way in LENIENT:
-            read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
-            values = _values(name, read)
-            if more := sum(v == 1 != b for v, b in zip(values, before, strict=True)):
-                right[way][task] = more
-            if name not in measures.CORRELATIONS:
-                scores[way][f"{task}_{name}"] = measures.mean(values)
-    return {
-        way: {"right": right[way], "averages": averaging.averages(scores[way])} for way in LENIENT
-    }
-
-
-def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
-    preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
-    if name not in measures.CORRELATIONS:
-        return list(metric(name, preds, golds))
-    return [float(measures.parse_float(pred) == float(gold)) for pred, gold in pairs]
-
-
-def _read(way: str, text: str, gold: str) -> Pair:
-    """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
-    if way in ("without_thoughts", "all"):
-        text = cleaning.without_thoughts(text)
-    pred = reading.prediction(text.strip(), "swallow")
-    if way in ("unquoted", "all"):
-        pred = _unquoted(pred, gold)
-    return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
-
-
-def _unquoted(pred: str, gold: str) -> str:
-    """Remove the quotation marks around a prediction, unless the answer is expected in some."""
-    quoted = len(pred) > 1 and pred[0] + pred[-1] in _QUOTES
-    return pred[1:-1].strip() if quoted and gold[:1] + gold[-1:] not in _QUOTES else pred
+def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
+    """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
+    names = evaluation.frame["task"].unique(maintain_order=True).to_list()
+    metrics = diagnosis.main_metrics([*evaluation.scores], names)
+    return diagnosis.diagnosed(
+        evaluation.frame, metrics, diagnosis.profile_reader(evaluation.profile)
+    )
 
 
 # Results: the file of the published tool, our own scores, and the signature that makes them reproducible.
@@ -311,7 +306,7 @@ def signature(
         f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_UNKNOWN if made.shots is None else made.shots}",
+        f"shots:{_UNKNOWN if made.shots is None else _shots_text(datas, made.shots)}",
         "avg:AVR",
         f"raw:{evaluation_files.raw_digest(datas)}",
     ]
@@ -323,6 +318,13 @@ def signature(
     parts += ["mode:chat"] if made.chat else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
     return "|".join(parts)
+
+
+def _shots_text(datas: Sequence[evaluation_files.TaskData], shots: int) -> str:
+    """Returns the number of examples, and those of tasks with a number of their own."""
+    numbers = {each.task: each.number_of_shots(shots) for each in datas}
+    own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
+    return f"{shots}{''.join(own)}"
 
 
 def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
@@ -339,8 +341,8 @@ def scores_record(
 ) -> dict[str, Any]:
     """Returns what `scores.json` says: the signature, and of each profile scores, standard errors, averages.
 
-    `evaluations` by profile; that of the settings is the one that the signature names, and of which it is
-    told how many answers are wrong only for their form.
+    `evaluations` by profile; that of the settings is the one that the signature names, and whose wrong
+    answers are diagnosed (see `diagnosis`).
     """
     chosen = evaluations[settings.profile]
     counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
@@ -360,10 +362,12 @@ def scores_record(
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
+                "out_of_label": found.out_of_label,
+                "not_computed": found.not_computed,
             }
             for name, found in evaluations.items()
         },
-        "lenient": leniently(chosen),
+        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen).items()},
     }
 
 
@@ -400,7 +404,9 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": averaging.score_texts(evaluation.scores, with_averages=with_averages),
+        "scores": averaging.score_texts(
+            evaluation.scores | evaluation.out_of_label, with_averages=with_averages
+        ),
         "outputs": outputs,
         "config": config,
     }
