@@ -404,9 +404,7 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": averaging.score_texts(
-            evaluation.scores | evaluation.out_of_label, with_averages=with_averages
-        ),
+        "scores": averaging.score_texts(evaluation.scores, with_averages=with_averages),
         "outputs": outputs,
         "config": config,
     }
