@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from pfgen_rs.llm_jp_eval.measures import mean, score_metrics
+from pfgen_rs.llm_jp_eval import board_averages
+from pfgen_rs.llm_jp_eval.measures import score_metrics
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
@@ -22,10 +23,9 @@ def averages(scores: Mapping[str, float]) -> dict[str, float]:
     A category is the mean of its tasks that were run, 0.0 without any. `AVG` (v1.3.0) is the mean of all nine
     categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
     """
-    known = {name: [scores[p] for p in parts if p in scores] for name, parts in AVERAGED.items()}
-    values = {name: mean(own) if own else 0.0 for name, own in known.items()}
-    means = {name: mean([values[each] for each in parts]) for name, parts in AVERAGES.items()}
-    return {**values, "AVG": means["AVG"], "AVR": means["AVR"]}
+    values = board_averages.means(find_profile(DEFAULT), scores)
+    order = [*AVERAGED, "AVG", "AVR"]
+    return {name: values[name] or 0.0 for name in order}
 
 
 def lacking_categories(average: str, scores: Iterable[str]) -> list[str]:

@@ -124,6 +124,27 @@ def exact_match(prediction: str, gold: str) -> float:
     return float(prediction.rstrip("\0") == gold.rstrip("\0"))
 
 
+@sample_metric("equal_texts")
+def equal_texts(prediction: str, gold: str) -> float:
+    """Returns 1.0 for equal texts, else 0.0."""
+    return float(prediction == gold)
+
+
+@sample_metric("exact_match_figure")
+def exact_match_figure(prediction: str, gold: str) -> float:
+    """Returns 1.0 if Python's `float` reads both texts as the same number, else 0.0."""
+    return float(is_float(prediction) and is_float(gold) and float(prediction) == float(gold))
+
+
+def is_float(text: str) -> bool:
+    """Whether Python's `float` takes a text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @sample_metric("char_f1", native=True)
 def char_f1(prediction: str, gold: str) -> float:
     """Returns `char_f1_ratio` / 100."""
