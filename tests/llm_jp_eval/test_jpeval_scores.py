@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pfgen_rs
-from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data
+from jpeval_data import PUBLISHED, SAMPLES, jp_eval, jp_json, made_data, write_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval import scoring
+from pfgen_rs.llm_jp_eval.averaging import averages
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, raw_digest, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, read_outputs
-from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.runs import read_result
 
 
@@ -117,9 +117,14 @@ def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_
 
 def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:
     outputs = {**GOLD, "jamp": ["entailment\n", "neutral"]}
-    evaluations = scoring.evaluate_profiles(datas, outputs)
-    settings = scoring.ScoreSettings("swallow")
-    record = scoring.write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
+    evaluations = {name: scoring.evaluate(datas, outputs, name) for name in ("swallow", "1.3.0")}
+    settings, other = scoring.ScoreSettings("swallow"), scoring.Plan(datas, scoring.ScoreSettings())
+    folder = tmp_path / "out"
+    record = scoring.write_results(folder, datas, evaluations, {"a": "é"}, settings, [other])
+    assert {name: each["signature"] for name, each in record["profiles"].items()} == {
+        "swallow": record["signature"],
+        "1.3.0": scoring.signature(datas),
+    }
     assert json.loads((tmp_path / "out/scores.json").read_text("utf-8")) == record
     assert record["profiles"]["1.3.0"]["scores"]["jamp_exact_match"] == 0.0
     assert record["profiles"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
@@ -145,7 +150,7 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
     assert scoring.signature(datas) == expected
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
     settings = scoring.ScoreSettings("swallow", 100, prompts)
-    expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVR|{raw}|{unknown}"
+    expected = f"{start}swallow|split:test|n:100|shots:0|avg:none|{raw}|{unknown}"
     more = "|prompt:5e1df29a|mode:chat|max_tokens:9"
     assert scoring.signature(datas, settings) == expected + more
     assert scoring.signature(datas[:1]) != scoring.signature(datas)
@@ -153,11 +158,11 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
 
 def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jamp": ["entailment", "x"], "jsts": ["1", "2", "3"]}
-    errors = scoring.standard_errors(scoring.evaluate_profiles(datas, outputs)["1.3.0"])
+    errors = scoring.standard_errors(scoring.evaluate(datas, outputs))
     assert errors["jamp_exact_match"] == pytest.approx(0.5)  # 0 and 1: sd 0.7071 over the root of 2
     assert errors["jsquad_char_f1"] == 0.0
     assert errors["jsts_pearson"] is not None
-    alone = scoring.evaluate_profiles(datas[:1], {"jamp": ["entailment"]})["1.3.0"]
+    alone = scoring.evaluate(datas[:1], {"jamp": ["entailment"]})
     assert scoring.standard_errors(alone) == {"jamp_exact_match": None}
 
 
@@ -211,7 +216,7 @@ def written(place: Path, data: Path, form: Form) -> Path:
     path = place / "outputs.jsonl"
     lines = [
         {"id": f"{each.task}/test/{i}", "output": form(s.output) if i % 2 else s.output}
-        for each in read_tasks(data, tasks())
+        for each in read_tasks(data, PUBLISHED)
         for i, s in enumerate(each.samples)
     ]
     write_objects(path, lines)
@@ -287,7 +292,7 @@ def test_averages_are_those_of_outputs_that_are_stripped_beforehand(
     for way, clean in (("stripped", str.strip), ("without_thoughts", stripped_of_thoughts)):
         changed = {task: [clean(text) for text in own] for task, own in outputs.items()}
         expected = scoring.evaluate(few, changed, "swallow")
-        assert found[way]["averages"] == expected.averages
+        assert found[way]["averages"] == averages(expected.scores)
         more = {
             task: int(((after["value"] == 1) & (before["value"] != 1)).sum())
             for (task, before), (_, after) in zip(by_task(plain), by_task(expected), strict=True)
@@ -437,7 +442,7 @@ def test_missing_outputs_are_an_error_with_a_way_out(folder: Path, tmp_path: Pat
     done = jp_eval("score", outputs, "-d", folder, "--allow-missing")
     assert done.exit_code == 0
     assert "warning: 1 output was missing and counts as empty" in done.stderr
-    assert "AVR is the mean of seven categories; not run: QA, MC, FA, MR" in done.stderr
+    assert "AVR is the mean of 7 categories; not run: QA, MC, FA, MR" in done.stderr
     assert ("0.5000" in done.stdout, "AVR –" in done.stdout) == (True, True)
     done = jp_eval("score", outputs, "-d", folder, "--limit", 1, "-t", "jamp")
     assert (done.exit_code, "n:1|" in done.stdout) == (0, True)

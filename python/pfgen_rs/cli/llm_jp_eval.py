@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
+    from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
 
 _HERE, _RUN, _REPORT = "llm_jp_eval", "llm_jp_eval_run", "llm_jp_eval_report"
@@ -51,9 +52,14 @@ TaskNames = Annotated[
         help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
     ),
 ]
-ProfileName = Annotated[
-    Literal["1.3.0", "swallow"],
-    typer.Option("--profile", help="How predictions are made: swallow strips outputs."),
+ProfileNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME[,NAME…]",
+        help="Whose tasks, prompts and figures: 1.3.0 (default), swallow, nejumi4, nejumi3, or a profile of "
+        "your own; repeatable.",
+    ),
 ]
 AllowMissing = Annotated[
     bool,
@@ -76,12 +82,17 @@ class SampleOptions:
     ] = None
     tasks: TaskNames = None
     split: Annotated[
-        Literal["train", "dev", "test"], typer.Option(help="Split whose samples are used.")
-    ] = "test"
+        Literal["train", "dev", "test"] | None,
+        typer.Option(help="Split whose samples are used (default: the profile's, test)."),
+    ] = None
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", "-n", min=1, metavar="N", help="First N samples of each task (default: all)."
+            "--limit",
+            "-n",
+            min=1,
+            metavar="N",
+            help="First N samples of each task (default: the profile's; 1.3.0 and swallow: all).",
         ),
     ] = None
     shots: Annotated[
@@ -91,7 +102,8 @@ class SampleOptions:
             "-k",
             min=0,
             metavar="K",
-            help="Number of examples in prompts (default: 4; of outputs to score, that of their run).",
+            help="Number of examples in prompts (default: the profile's; 1.3.0: 4; of outputs to score, that "
+            "of their run).",
         ),
     ] = None
     template: Annotated[
@@ -132,19 +144,36 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def datas(self) -> "list[TaskData]":
+    def plans(self, profiles: Sequence[str] | None, settings: "ScoreSettings") -> "list[Plan]":
+        """Returns what profiles ask for. `settings`: of each, but for its name."""
+        from pfgen_rs.llm_jp_eval import registry
+        from pfgen_rs.llm_jp_eval.plans import plan
+
+        names = listed_names(profiles) or [registry.DEFAULT]
+        return [
+            plan(self.datas(name), replace(settings, profile=name), self.shots)
+            for name in dict.fromkeys(names)
+        ]
+
+    def split_of(self, profile: str) -> str:
+        """Returns the split that is chosen, or the profile's."""
+        from pfgen_rs.llm_jp_eval.registry import find_profile
+
+        return self.split or find_profile(profile).split
+
+    def datas(self, profile: str = "1.3.0") -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
         from pfgen_rs.llm_jp_eval import evaluation_files, registry
 
         wanted, place = listed_names(self.tasks), evaluation_files.find_data(self.data)
-        chosen = [task.name for task in registry.chosen_tasks(wanted)]
-        there = {path.stem for path in (place / self.split).glob("*.json")}
+        chosen = [task.name for task in registry.chosen_tasks(wanted, profile)]
+        split = self.split_of(profile)
+        there = {path.stem for path in (place / split).glob("*.json")}
         lacking = [task for task in chosen if task not in there.union(wanted)]
-        datas = evaluation_files.read_tasks(
-            place, [t for t in chosen if t not in lacking], self.split
-        )
+        datas = evaluation_files.read_tasks(place, [t for t in chosen if t not in lacking], split)
         if lacking:
-            process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+            by = "" if profile == registry.DEFAULT else f" for {profile}"
+            process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
         return datas
 
 

@@ -139,16 +139,8 @@ def nejumi(profile: Profile, values: Values) -> Averages:
     `mtbench` divided by 10. The means of tables (`score_AVG_0shot`) leave out columns, as the board's code
     does; `score_mean_0shot` is the mean of all.
     """
-    tables = {
-        f"{kind}_{shots}": dict(sorted(_columns(values, f"{kind}_{shots}").items()))
-        for shots in _SUFFIXES
-        for kind in _SKIPPED
-    }
-    found: Averages = {}
-    for name, table in tables.items():
-        kind, shots = name.split("_")
-        found[f"{kind}_AVG_{shots}"] = numpy_mean(list(table.values())[_SKIPPED[kind] :])
-        found[f"{kind}_mean_{shots}"] = numpy_mean(table.values())
+    tables = _tables(values)
+    found = _table_means(tables)
     members = _members(values, tables, found)
     for name, parts in profile.categories.items():
         own = (members.get(part) for part in parts)
@@ -165,8 +157,22 @@ def nejumi(profile: Profile, values: Values) -> Averages:
     return found
 
 
-def _columns(values: Values, name: str) -> dict[str, float]:
-    return {t: v for t, v in values.get(name, {}).items() if t not in _OUTSIDE and v is not None}
+def _tables(values: Values) -> dict[str, dict[str, float]]:
+    """Returns the tables of scores and control by number of examples, with their columns in order."""
+    found = {}
+    for name in (f"{kind}_{shots}" for shots in _SUFFIXES for kind in _SKIPPED):
+        columns = sorted(values.get(name, {}).items())
+        found[name] = {t: v for t, v in columns if t not in _OUTSIDE and v is not None}
+    return found
+
+
+def _table_means(tables: Mapping[str, Mapping[str, float]]) -> Averages:
+    found: Averages = {}
+    for name, table in tables.items():
+        kind, shots = name.split("_")
+        found[f"{kind}_AVG_{shots}"] = numpy_mean(list(table.values())[_SKIPPED[kind] :])
+        found[f"{kind}_mean_{shots}"] = numpy_mean(table.values())
+    return found
 
 
 def _members(
@@ -203,6 +209,27 @@ def _running_sum(values: Sequence[float]) -> float:
     for value in values:  # `sum` compensates from Python 3.12 on
         total += value
     return total
+
+
+def partial(profile: Profile, values: Values) -> list[str]:
+    """Returns the averages that exist although some of what they are means of is missing.
+
+    `values`: as the profile's averaging takes them. No such figure compares with published ones.
+    """
+    if profile.averaging == "swallow":  # which counts what is missing
+        return []
+    made = AVERAGINGS[profile.averaging](profile, values)
+    known: Values = values.get("scores", values)
+    if profile.averaging == "nejumi":
+        tables = _tables(values)
+        known = _members(values, tables, _table_means(tables))
+    found: list[str] = []
+    for name, members in {**profile.categories, **profile.averages}.items():
+        own = made if name in profile.averages else known
+        lacking = any(own.get(each) is None or each in found for each in members)
+        if lacking and made.get(name) is not None:
+            found.append(name)
+    return found
 
 
 AVERAGINGS: Mapping[str, Callable[[Profile, Values], Averages]] = {

@@ -11,7 +11,7 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.llm_jp_eval.measures import score_metrics
-from pfgen_rs.llm_jp_eval.registry import SPLITS
+from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
 _LIST = (lambda value: isinstance(value, list) and value != [], "a list that is not empty")
 _KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -49,11 +49,16 @@ class TaskData:
     shots: tuple[Sample, ...]
     sha256: str
     shots_sha256: str
+    num_few_shots: int | None = None
+
+    def number_of_shots(self, default: int) -> int:
+        """Returns the number of examples in prompts, the one that is stated if there is one."""
+        return default if self.num_few_shots is None else self.num_few_shots
 
 
 def item_id(task: str, split: str, index: int) -> str:
     """Returns the id of a sample, such as `jamp/test/0`; `index` counts from 0 in file order."""
-    return f"{task}/{split}/{index}"
+    return f"{plain_name(task)}/{split}/{index}"
 
 
 def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -117,7 +122,7 @@ def used(data: TaskData, n: int | None) -> int:
 def files_of(data: TaskData) -> dict[str, str]:
     """Returns the digests of a task's file and of its train file by their names, `<split>/<task>.json`."""
     files = {data.split: data.sha256, "train": data.shots_sha256}
-    return {f"{split}/{data.task}.json": digest for split, digest in files.items()}
+    return {f"{split}/{plain_name(data.task)}.json": digest for split, digest in files.items()}
 
 
 def raw_digest(datas: Sequence[TaskData]) -> str:
@@ -125,9 +130,9 @@ def raw_digest(datas: Sequence[TaskData]) -> str:
 
     It is that of the lines `<sha256>  <split>/<task>.json`, each task's file followed by its train file.
     """
-    lines = []
+    lines: dict[str, None] = {}  # each once, though a task may be asked in several ways
     for data in datas:
-        lines += [f"{digest}  {name}\n" for name, digest in files_of(data).items()]
+        lines |= dict.fromkeys(f"{digest}  {name}\n" for name, digest in files_of(data).items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import board_averages, measures
 from pfgen_rs.llm_jp_eval.reading import prediction
 from pfgen_rs.llm_jp_eval.registry import Profile, find_profile, find_task, of_task
@@ -113,6 +114,40 @@ def robustness(plain: str, symbol: str, incorrect: str) -> float:
     a, b = plain, own.get(symbol, symbol)
     c = labels.get(incorrect, incorrect)
     return _AGREEMENT[(a == b) + (b == c) + (a == c)]
+
+
+def board_values(
+    profile: Profile, frame: pl.DataFrame, scores: Mapping[str, float]
+) -> dict[str, Any]:
+    """Returns what a profile's averages are made of (see `profile_averages`).
+
+    `frame`: a row a sample, as `scoring.Evaluation` has it; tasks are called `jamp@2` where a profile asks
+    with several numbers of examples. Time is linear in its rows.
+    """
+    if profile.averaging == "means":
+        return {"scores": scores}
+    rows = {str(name): own for (name,), own in frame.group_by("task", maintain_order=True)}
+    if profile.averaging == "swallow":
+        nli = (name.removesuffix("_exact_match") for name in profile.categories["NLI"])
+        pairs = {
+            t: list(zip(rows[t]["gold"], rows[t]["pred"], strict=True)) for t in nli if t in rows
+        }
+        known = rows.get("jmmlu")
+        hits = {} if known is None else {"jmmlu": [int(known["value"].sum()), len(known)]}
+        return {"scores": scores, "nli_records": pairs, "jmmlu_counts": hits}
+    found: dict[str, Any] = {}
+    for name, own in rows.items():
+        task, _, shots = name.partition("@")
+        for kind, column in (("score", "value"), ("control", "control")):
+            values = own[column].drop_nulls()
+            if len(values):
+                table = found.setdefault(f"{kind}_{shots}shot", {})
+                table[task] = board_averages.kahan_mean(values)
+        if task == "jmmlu" and all(f"{each}@{shots}" in rows for each in VARIANTS):
+            texts = (rows[f"{each}@{shots}"]["pred"] for each in (task, *VARIANTS))
+            agreement = [robustness(*each) for each in zip(*texts, strict=True)]
+            found[f"jmmlu_robust_{shots}shot"] = board_averages.kahan_mean(agreement)
+    return found
 
 
 def _texts(value: str | Sequence[str], metric: str) -> Sequence[str]:

@@ -146,10 +146,16 @@ class Profile:
         return of_task(self.task_reading, task, self.reading)
 
 
+def plain_name(task: str) -> str:
+    """Returns the name of a task without the number of examples that its name ends in (`jamp@2`)."""
+    return task.partition("@")[0]
+
+
 def of_task(values: Mapping[str, Value], task: str, default: Value) -> Value:
     """Returns what is given for a task, or for the beginning of its name (`jmmlu_*`)."""
-    fitting = (n for n in values if n.endswith("*") and task.startswith(n[:-1]))
-    name = task if task in values else next(fitting, None)
+    own = plain_name(task)
+    fitting = (n for n in values if n.endswith("*") and own.startswith(n[:-1]))
+    name = own if own in values else next(fitting, None)
     return default if name is None else values[name]
 
 
