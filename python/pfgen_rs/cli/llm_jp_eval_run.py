@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from pfgen_rs.cli import engine_options, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import (
+    engine_options,
+    llm_jp_eval,
+    llm_jp_eval_report as report,
+    options,
+    process,
+    terminal,
+)
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.scoring import Evaluation
-
-_LENIENT = "more answers that would be right if stripped and read like this"
 
 
 @options.with_options(engine_options.EngineOptions, "asking")
@@ -203,8 +208,14 @@ def score(
     matched = running.plans_of_outputs(found, plans)
     try:
         evaluations = {
-            own.profile: scoring.evaluate(datas, texts, own.profile, allow_missing=allow_missing)
-            for (datas, own), texts in matched
+            own.profile: scoring.evaluate(
+                datas,
+                answers.texts,
+                own.profile,
+                allow_missing=allow_missing,
+                finish_reasons=answers.reasons,
+            )
+            for (datas, own), answers in matched
         }
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
@@ -222,6 +233,8 @@ def show_evaluation(
     record: Mapping[str, Any], evaluation: "Evaluation", output_format: str
 ) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
+    from pfgen_rs.llm_jp_eval import diagnosis
+
     chosen, notes = record["profiles"][record["profile"]], _means_of_notes(evaluation)
     if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
@@ -235,7 +248,10 @@ def show_evaluation(
         tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
-    _show_lenient(record, chosen)
+    for name, share in evaluation.out_of_label.items():
+        if share:
+            process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
+    report.show_diagnosis({"": diagnosis.of_record(record["diagnosis"])})
     missing = sum(record["missing"].values())
     if missing:
         process.warn(
@@ -273,45 +289,17 @@ def _show_side_by_side(record: Mapping[str, Any]) -> None:
             terminal.show(terminal.new_table(title, *columns, numbers=columns, rows=cells))
 
 
-def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Print how many answers are wrong only for their form, by task, and what the average would be."""
-    found = record["lenient"]
-    tasks = [task for task in record["samples"] if any(task in w["right"] for w in found.values())]
-    if not tasks:
-        return
-    headings = [way.replace("_", " ") for way in found]
-    counts = [[way["right"].get(task, 0) for way in found.values()] for task in tasks]
-    rows = [
-        [task, *(f"{each:,}" if each else "" for each in own)]
-        for task, own in zip(tasks, counts, strict=True)
-    ]
-    told = ""
-    if not record["lacking"].get("AVR", True):
-        means = [f"{way['averages']['AVR']:.4f}" for way in found.values()]
-        rows.append(["AVR", *means])
-        told = f": AVR would be {means[-1]} instead of {chosen['averages']['AVR']:.4f}"
-    terminal.show(
-        terminal.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows)
-    )
-    count = sum(found["all"]["right"].values())
-    wrong = plural(count, "answer is", "answers are")
-    process.warn(
-        f"{count:,} {wrong} wrong only for blanks, thoughts, quotation marks or capitals{told}"
-    )
-
-
 def _scores_table(
     chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
-    from pfgen_rs.llm_jp_eval.averaging import CATEGORIES, split_score
+    from pfgen_rs.llm_jp_eval.averaging import categories, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
     rows: list[list[str]] = []
-    others = dict.fromkeys(tasks()[task].category for task, _ in parts.values())
-    for category in dict.fromkeys([*CATEGORIES, *others]):
+    for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
             mean = chosen["averages"].get(category)

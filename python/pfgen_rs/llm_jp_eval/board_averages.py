@@ -5,7 +5,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.lazy import np
-from pfgen_rs.llm_jp_eval.measures import mean
+from pfgen_rs.llm_jp_eval.measures import mean, task_figure
 from pfgen_rs.llm_jp_eval.registry import Profile
 
 Values = Mapping[str, Any]
@@ -48,18 +48,6 @@ def numpy_mean(values: Iterable[float]) -> float | None:
 
 MEANS: Mapping[str, Callable[[Sequence[float]], float]] = {"exact": mean, "kahan": kahan_mean}
 """How a task's values become its score, by the names that profiles use."""
-
-
-def balanced_accuracy(pairs: Iterable[Sequence[str]]) -> float:
-    """Returns the mean recall of the classes that golds have; `pairs`: gold and prediction."""
-    counts: dict[str, list[int]] = {}  # hits and samples, by class in the order of appearance
-    for gold, prediction in pairs:
-        own = counts.setdefault(gold, [0, 0])
-        own[0] += prediction == gold
-        own[1] += 1
-    if not counts:
-        raise InputError("no values: balanced accuracy needs at least one sample")
-    return running_mean([hits / n for hits, n in counts.values()])
 
 
 def means(profile: Profile, values: Values) -> Averages:
@@ -118,7 +106,9 @@ def _nli(records: Mapping[str, Sequence[Sequence[str]]]) -> Averages:
             f"{task}_num_pred_classes": predicted,
             f"{task}_is_unsolved": predicted == 1,
             f"{task}_accuracy": sum(gold == prediction for gold, prediction in pairs) / len(pairs),
-            f"{task}_balanced_accuracy": balanced_accuracy(pairs),
+            f"{task}_balanced_accuracy": task_figure(
+                "balanced_accuracy", [each for _, each in pairs], [gold for gold, _ in pairs]
+            ),
             f"{task}_balanced_accuracy_random_baseline": 1 / classes,
         }
     for name in ("accuracy", "balanced_accuracy") if records else ():

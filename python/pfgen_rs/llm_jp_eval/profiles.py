@@ -7,6 +7,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import board_averages, measures
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 from pfgen_rs.llm_jp_eval.reading import prediction
 from pfgen_rs.llm_jp_eval.registry import Profile, find_profile, find_task, of_task
 
@@ -46,7 +47,7 @@ def profile_value(
         return robustness(*(prediction(text, profile, own) for text, own in read))
     kind, _, of = name.rpartition(":")
     computed = computed_as(chosen, of)
-    if not kind and computed not in (*measures.CORRELATIONS, "balanced_accuracy"):
+    if not kind and computed not in measures.task_metrics():
         if not isinstance(output, str) or not isinstance(gold, str):
             raise InputError(f"{name} takes one text, not a list: for a mean, mean:{name}")
         found = measures.find_metric(computed)
@@ -54,10 +55,8 @@ def profile_value(
     predictions = [prediction(text, profile, task) for text in _texts(output, name)]
     golds = [measures.normalized_gold(text) for text in _texts(gold, name)]
     measures.check_texts(predictions, golds)
-    if computed == "balanced_accuracy":
-        return board_averages.balanced_accuracy(zip(golds, predictions, strict=True))
     if not kind:
-        return measures.correlation(computed, predictions, golds)
+        return measures.task_figure(computed, predictions, golds)
     if kind != "mean":
         raise SettingsError(f"unknown metric {name!r}: expected one such as mean:exact_match")
     value = measures.find_metric(computed).value
@@ -83,6 +82,11 @@ def main_metric(profile: str, task: str) -> str:
     """Returns a task's first metric in a profile. Raises `SettingsError` for unknown tasks."""
     own = of_task(find_profile(profile).metrics, task, ())
     return own[0] if own else find_task(task).metrics[0]
+
+
+def metrics_of(profile: Profile, data: TaskData) -> tuple[str, ...]:
+    """Returns the metrics of a task in a profile: its own, or those that the task's file states."""
+    return of_task(profile.metrics, data.task, data.metrics)
 
 
 def computed_as(profile: Profile, metric: str) -> str:

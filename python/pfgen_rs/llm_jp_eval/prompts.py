@@ -17,7 +17,7 @@ from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name, tasks
+from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name, tasks
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -28,6 +28,7 @@ _PROMPT = (
 )
 _EXAMPLE = "\n\n### 入力:\n{input}\n\n### 応答:\n{output}"
 _IN_IDS = 16  # digits of digests
+_JINJA = re.compile(r"\{%|(?<!\{)\{\{(?!\{)")
 _BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 
@@ -58,8 +59,9 @@ def template(
 
     `custom`: a template of your own with the placeholders `{instruction}`, `{few_shots_text}` (not without
     examples) and `{input}`. `custom_fewshots`: one for an example, with `{input}` and `{output}`; both as the
-    published tool reads them, so that a brace is written as four (`{{{{`). Instruction, examples and inputs
-    are inserted literally. Raises `SettingsError` for too few examples and unusable templates.
+    published tool reads them, so that a brace is written as four (`{{{{`). Without one, the template is that
+    of the task, if it has one. Instruction, examples and inputs are inserted literally. Raises
+    `SettingsError` for too few examples and unusable templates.
     """
     if shots < 0:
         raise SettingsError(f"the number of examples must be at least 0, not {shots}")
@@ -70,7 +72,12 @@ def template(
         )
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
-    own, example = custom or _PROMPT, custom_fewshots or _EXAMPLE
+    own, example = custom or data.template or _PROMPT, custom_fewshots or _EXAMPLE
+    if not custom and data.template and _JINJA.search(data.template):
+        raise SettingsError(
+            f"the template of {data.task} ({data.split}/{data.task}.json) is one of Jinja, whose variables "
+            "are not known here: name another with --template"
+        )
     _fields(example, ("input", "output"), "template of examples")
     with_examples = ["few_shots_text"] if shots or custom is None else []
     _fields(own, ("instruction", *with_examples, "input"), "template")
@@ -137,9 +144,10 @@ def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str
 class PromptSettings:
     """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
 
-    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
-    how the prompts of outputs were made. `intro`: what the first turn of a chat begins with, whose earlier
-    turns are the examples; templates of one's own take the place of such turns.
+    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: number of examples, unless
+    a task states its own; `None` if it is not known how the prompts of outputs were made. `intro`: what the
+    first turn of a chat begins with, whose earlier turns are the examples; templates of one's own take the
+    place of such turns.
     """
 
     shots: int | None = SHOTS
@@ -246,7 +254,7 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
 _ID = re.compile(
-    rf"({'|'.join(tasks())})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
+    rf"({NAME.pattern})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
 )
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -267,13 +275,15 @@ class Made:
 class Outputs:
     """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
 
-    `made`: how outputs were made, by id, where the file says so. `further`: more outputs of the same ids,
-    which answer other prompts by their digests.
+    `made`: how outputs were made, by id, where the file says so. `reasons`: why outputs ended, as servers
+    call it (`stop`, `length`), by id. `further`: more outputs of the same ids, which answer other prompts by
+    their digests.
     """
 
     path: Path
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
+    reasons: dict[str, str | None] = field(default_factory=dict)
     further: "list[Outputs]" = field(default_factory=list)
 
     def layers(self) -> "list[Outputs]":
@@ -306,6 +316,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         own = layer.texts.setdefault(task, {})
         if made:
             layer.made[name] = made
+        layer.reasons[name] = _reason(line.record)
         if (text := None if failed else _text(line.record)) is not None:
             own[index] = text
 
@@ -330,12 +341,14 @@ def _layer(found: Outputs, name: str, made: Made | None, lines: Sequence[int]) -
 class Matched:
     """The outputs that answer the prompts of tasks.
 
-    `texts`: by task in the order of the samples, `None` where one is missing. `made`: how they were made, as
+    `texts`: by task in the order of the samples, `None` where one is missing. `reasons`: why they ended,
+    likewise. `made`: how they were made, as
     far as they say so; `silent`: whether some do not. `right`, `wrong`: ids with an output that answers the
     prompt here, and with one that answers another.
     """
 
     texts: dict[str, list[str | None]] = field(default_factory=dict)
+    reasons: dict[str, list[str | None]] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     silent: bool = False
     right: set[str] = field(default_factory=set)
@@ -359,7 +372,9 @@ def matching_outputs(
     for data in datas:
         _check_indices(data, found)
         asked = items([data], n, prompts)
-        matched.texts[data.task] = [_matching(item, found, top_p, matched) for item in asked]
+        pairs = [_matching(item, found, top_p, matched) for item in asked]
+        matched.texts[data.task] = [text for text, _ in pairs]
+        matched.reasons[data.task] = [reason for _, reason in pairs]
     return matched
 
 
@@ -371,22 +386,24 @@ def _check_indices(data: TaskData, found: Outputs) -> None:
             raise InputError(f"{problem}, counted from 0", path=found.path)
 
 
-def _matching(item: Item, found: Outputs, top_p: float | None, matched: Matched) -> str | None:
-    """Returns the output that answers an item, and notes what it says of itself."""
+def _matching(
+    item: Item, found: Outputs, top_p: float | None, matched: Matched
+) -> tuple[str | None, str | None]:
+    """Returns the output that answers an item and why it ended, and notes what it says of itself."""
     for layer in found.layers():
         text, made = layer.texts.get(item.task, {}).get(item.index), layer.made.get(item.id)
         if made is None:
             if text is not None:
                 matched.silent = True
-                return text
+                return text, layer.reasons.get(item.id)
             continue
         own = item.digest() if made.model is None else _digest_of_request(item, made.model, top_p)
         if own.startswith(made.digest):
             matched.right.add(item.id)
             matched.made.append(made)
-            return text
+            return text, layer.reasons.get(item.id)
         matched.wrong[item.id] = None
-    return None
+    return None, None
 
 
 def check_digests(path: Path, matched: Sequence[Matched]) -> None:
@@ -420,6 +437,8 @@ def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]
     if match is None:
         shown = f"{as_text(name)!r:.60}"
         raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
+    if match[1] not in tasks():
+        raise InputError(f"{name}: unknown task {match[1]!r}: name its folder with --task-folder")
     if match[2] != split:
         raise InputError(f"{name} is not of the split {split}: choose --split {match[2]}")
     return match[1], int(match[3]), match[4]
@@ -433,6 +452,16 @@ def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
         return None
     names = left_out if isinstance(left_out, list) else []
     return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
+
+
+def _reason(record: Mapping[str, Any]) -> str | None:
+    """Returns why an output ended, as records of runs and outputs of batches have it."""
+    match record:
+        case {"finish_reason": str(reason)}:
+            return reason
+        case {"response": {"body": {"choices": [{"finish_reason": str(reason)}, *_]}}}:
+            return reason
+    return None
 
 
 def _text(record: Mapping[str, Any]) -> str | None:

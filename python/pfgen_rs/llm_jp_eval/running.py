@@ -135,6 +135,10 @@ class TaskRun:
                 {task: [each.get("output") for each in own] for task, own in records.items()},
                 settings.profile,
                 allow_missing=allow_missing,
+                finish_reasons={
+                    task: [each.get("finish_reason") for each in own]
+                    for task, own in records.items()
+                },
             )
             every = (each for own in records.values() for each in own)
             left_out = {str(name) for each in every for name in each.get("left_out") or ()}
@@ -204,9 +208,7 @@ def _request(item: Item) -> Request:
     return Request(item.id, item.messages, about)
 
 
-def plans_of_outputs(
-    found: Outputs, plans: Sequence[Plan]
-) -> list[tuple[Plan, dict[str, list[str | None]]]]:
+def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
     """Returns plans with what outputs and their run's folder say of how they were made, and outputs by task.
 
     The prompts of the settings are those that were chosen. Raises `SettingsError` if a run had others, and
@@ -220,7 +222,7 @@ def plans_of_outputs(
         if matched.silent and len(set(names)) < len(names):
             problem = f"{plan.settings.profile} has several prompts for a sample"
             raise InputError(f"{problem}: outputs need the digests of theirs", path=found.path)
-    return [(plan, matched.texts) for plan, matched in made]
+    return made
 
 
 def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:

@@ -1,4 +1,4 @@
-"""Scores of outputs: of every sample, of tasks and categories, and if outputs were read leniently."""
+"""Scores of outputs: of every sample, of tasks and categories."""
 
 import io
 import json
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs import InputError, SettingsError, _native
-from pfgen_rs.io import atomic, cleaning, run_files, source
+from pfgen_rs.io import atomic, run_files, source
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval import (
     averaging,
     board_averages,
+    diagnosis,
     evaluation_files,
     measures,
     metric,
@@ -36,6 +37,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "value": pl.Float64,
     "exact": pl.Float64,
     "char_f1": pl.Float64,
+    "finish_reason": pl.String,
 }
 
 
@@ -49,13 +51,17 @@ class Evaluation:
 
     `frame`: a row a sample, with the columns `task`, `index`, `input`, `output`, `pred` and `gold`
     (normalised), `value` (of the task's first metric; null for correlations), `exact` (1.0 where `pred` and
-    `gold` are equal) and `char_f1` (0 to 1, of every task). `scores`: `{task}_{metric}` to the value, in the
-    order of the tasks. `averages`: values of categories and averages that the profile has. `missing`: number
-    of samples without an output by task, which count as empty. `partial`: averages some of whose parts are
-    missing, so that they do not compare with published ones.
+    `gold` are equal), `char_f1` (0 to 1, of every task) and `finish_reason` (why the output ended, such as
+    `stop` or `length`; null where it is not known). Profiles that demand a form of predictions have `control`
+    as well: 1.0 or 0.0, null without a demand. Where a profile asks with several numbers of examples, tasks
+    are called `jamp@0`, `jamp@2`.
 
-    Profiles that demand a form of predictions have the column `control`: 1.0 or 0.0, null without a demand.
-    Where a profile asks with several numbers of examples, tasks are called `jamp@0`, `jamp@2`.
+    `scores`: `{task}_{metric}` to the value, in the order of the tasks. `averages`: the profile's. `missing`:
+    number of samples without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the
+    share of predictions that are none of the task's labels, of tasks that have labels; it is no score and in
+    no average. `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason;
+    they are in no average. `partial`: averages some of whose parts are missing, so that they do not compare
+    with published ones.
     """
 
     frame: pl.DataFrame
@@ -63,6 +69,8 @@ class Evaluation:
     averages: dict[str, float]
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
+    out_of_label: dict[str, float] = field(default_factory=dict)
+    not_computed: dict[str, str] = field(default_factory=dict)
     partial: tuple[str, ...] = ()
 
 
@@ -72,11 +80,13 @@ def evaluate(
     profile: str = "1.3.0",
     *,
     allow_missing: bool = False,
+    finish_reasons: Mapping[str, Sequence[str | None]] | None = None,
 ) -> Evaluation:
     """Score the outputs of tasks: of each the first samples of its file, as many as there are outputs.
 
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
-    empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
+    empty. `finish_reasons`: why outputs ended, by task, at least as many as outputs. Raises
+    `MissingOutputsError`, `InputError` and `SettingsError`.
     """
     board = registry.find_profile(profile)
     names = [data.task for data in datas]
@@ -88,17 +98,32 @@ def evaluate(
         are = plural(len(missing), "is", "are")
         raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
     frames, scores = [], {}
+    out_of_label: dict[str, float] = {}
     for data in datas:
         frame, found = _evaluated(data, outputs[data.task], board)
+        if reasons := (finish_reasons or {}).get(data.task):
+            known = pl.Series("finish_reason", reasons[: len(frame)], pl.String)
+            frame = frame.with_columns(known)
         frames.append(frame)
+        if data.labels:
+            labels = [measures.normalized_gold(label) for label in data.labels]
+            out_of_label[f"{data.task}_ool"] = float(
+                1 - frame["pred"].is_in(labels).sum() / len(frame)
+            )
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
+    lacking = {
+        f"{data.task}_{name}": reason
+        for data in datas
+        for name in profiles.metrics_of(board, data)
+        if (reason := measures.unavailable(name))
+    }
     values = profiles.board_values(board, whole, scores) if frames else {"scores": {}}
     made = profiles.profile_averages(profile, values)
     means = {name: value for name, value in made.items() if type(value) is float}
     partial = tuple(board_averages.partial(board, values))
-    return Evaluation(whole, scores, means, profile, dict(counts), partial)
+    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking, partial)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -149,10 +174,10 @@ def _evaluated(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
-    named = registry.of_task(profile.metrics, data.task, data.metrics)
+    named = profiles.metrics_of(profile, data)
     computed = {profiles.computed_as(profile, name): name for name in named}
-    predictions = [reading.prediction(output, profile.name, data.task) for output in outputs]
     try:
+        predictions = reading.predictions(data, outputs, profile.name)
         frame, scores = evaluated_predictions(
             data.task,
             list(computed),
@@ -186,19 +211,22 @@ def evaluated_predictions(
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
     `outputs`: what predictions were made from, if it is known. `mean`: of values. Without metrics, values are
-    null. Raises `InputError` for golds that are not numbers where a metric needs them.
+    null; metrics that cannot be computed here are left out. Raises `InputError` for golds that are not
+    numbers where a metric needs them.
     """
+    known = [name for name in metrics if not measures.unavailable(name)]
+    figures = measures.task_metrics()
     values = {
-        name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in measures.CORRELATIONS
+        name: _sample_values(name, predictions, golds, inputs)
+        for name in dict.fromkeys([*known, "char_f1"])
+        if name not in figures
     }
     try:
         scores = {
-            name: measures.correlation(name, predictions, golds)
-            if name in measures.CORRELATIONS
+            name: measures.task_figure(name, predictions, golds)
+            if name in figures
             else mean(values[name])
-            for name in metrics
+            for name in known
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
@@ -214,70 +242,27 @@ def evaluated_predictions(
         "value": values.get(metrics[0], nothing) if metrics else nothing,
         "exact": [float(p == g) for p, g in zip(predictions, normalised, strict=True)],
         "char_f1": values["char_f1"],
+        "finish_reason": nothing,
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
 
 
-# How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.
+def _sample_values(
+    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
+) -> Sequence[float]:
+    with_inputs = measures.find_metric(name).with_inputs
+    return (
+        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
+    )
 
 
-LENIENT = ("stripped", "without_thoughts", "unquoted", "lower_cased", "all")
-"""Ways to read outputs; each strips them as well."""
-_QUOTES = ('""', "''", "``", "「」", "『』", "“”", "‘’", "«»")
-
-Pair = tuple[str, str]
-
-
-def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
-    """Returns what would be if outputs were read leniently, by the names of `LENIENT`.
-
-    Of each, by task, how many more outputs are `right` (their value is 1, or where a task has correlations,
-    they are the number expected), and the `averages` that would follow. `evaluation`: with outputs.
-    """
-    scores = {way: dict(evaluation.scores) for way in LENIENT}
-    right: dict[str, dict[str, int]] = {way: {} for way in LENIENT}
-    names = evaluation.frame["task"].unique().to_list()
-    main: dict[str, str] = {}
-    for score in evaluation.scores:
-        task, name = averaging.split_score(score, names)
-        main.setdefault(task, name)
-    for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
-        task, name = str(key), main[str(key)]
-        pairs = list(zip(frame["pred"], frame["gold"], strict=True))
-        before = _values(name, pairs)
-        for way in LENIENT:
-            read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
-            values = _values(name, read)
-            if more := sum(v == 1 != b for v, b in zip(values, before, strict=True)):
-                right[way][task] = more
-            if name not in measures.CORRELATIONS:
-                scores[way][f"{task}_{name}"] = measures.mean(values)
-    return {
-        way: {"right": right[way], "averages": averaging.averages(scores[way])} for way in LENIENT
-    }
-
-
-def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
-    preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
-    if name not in measures.CORRELATIONS:
-        return list(metric(name, preds, golds))
-    return [float(measures.parse_float(pred) == float(gold)) for pred, gold in pairs]
-
-
-def _read(way: str, text: str, gold: str) -> Pair:
-    """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
-    if way in ("without_thoughts", "all"):
-        text = cleaning.without_thoughts(text)
-    pred = reading.prediction(text.strip(), "swallow")
-    if way in ("unquoted", "all"):
-        pred = _unquoted(pred, gold)
-    return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
-
-
-def _unquoted(pred: str, gold: str) -> str:
-    """Remove the quotation marks around a prediction, unless the answer is expected in some."""
-    quoted = len(pred) > 1 and pred[0] + pred[-1] in _QUOTES
-    return pred[1:-1].strip() if quoted and gold[:1] + gold[-1:] not in _QUOTES else pred
+def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
+    """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
+    names = evaluation.frame["task"].unique(maintain_order=True).to_list()
+    metrics = diagnosis.main_metrics([*evaluation.scores], names)
+    return diagnosis.diagnosed(
+        evaluation.frame, metrics, diagnosis.profile_reader(evaluation.profile)
+    )
 
 
 # Results: the file of the published tool, our own scores, and the signature that makes them reproducible.
@@ -332,7 +317,7 @@ def signature(
         f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_shots_text(chosen)}",
+        f"shots:{_shots_text(datas, chosen)}",
         f"avg:{registry.find_profile(chosen.profile).average or 'none'}",
         f"raw:{evaluation_files.raw_digest(datas)}",
     ]
@@ -346,10 +331,16 @@ def signature(
     return "|".join(parts)
 
 
-def _shots_text(settings: ScoreSettings) -> str:
-    if settings.prompts.shots is None:
+def _shots_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings) -> str:
+    """Returns the number of examples, and those of tasks with a number of their own."""
+    shots = settings.prompts.shots
+    if shots is None:
         return _UNKNOWN
-    return ",".join(map(str, settings.runs or (settings.prompts.shots,)))
+    if settings.runs:
+        return "+".join(map(str, settings.runs))
+    numbers = {each.task: each.number_of_shots(shots) for each in datas}
+    own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
+    return f"{shots}{''.join(own)}"
 
 
 def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
@@ -367,8 +358,8 @@ def scores_record(
 ) -> dict[str, Any]:
     """Returns what `scores.json` says: of each profile its signature, scores, standard errors and averages.
 
-    `evaluations` by profile; that of the settings is the main one, of which it is told how many answers are
-    wrong only for their form. `further`: the plans of other profiles.
+    `evaluations` by profile; that of the settings is the main one, whose wrong answers are diagnosed (see
+    `diagnosis`). `further`: the plans of other profiles.
     """
     chosen = evaluations[settings.profile]
     plans = {plan.settings.profile: plan for plan in (Plan(datas, settings), *further)}
@@ -393,11 +384,13 @@ def scores_record(
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
+                "out_of_label": found.out_of_label,
+                "not_computed": found.not_computed,
                 "partial": list(found.partial),
             }
             for name, found in evaluations.items()
         },
-        "lenient": leniently(chosen),
+        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen).items()},
     }
 
 
@@ -436,7 +429,7 @@ def result_content(
     shown = {**evaluation.scores, **(evaluation.averages if with_averages else {})}
     shown.pop("AVR", None)  # the paper's, which the published tool does not have
     content = {
-        "scores": averaging.score_texts(shown),
+        "scores": averaging.score_texts(shown | evaluation.out_of_label),
         "outputs": outputs,
         "config": config,
     }
