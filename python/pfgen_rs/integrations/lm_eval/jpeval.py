@@ -25,13 +25,24 @@ SCORE = "score"
 
 
 class TaskOutput(NamedTuple):
-    """An output with what it is compared with. `gold`: as it stands in the file."""
+    """An output with what it is compared with, and how it is read. `gold`: as it stands in the file."""
 
     task: str
     metrics: tuple[str, ...]
     gold: str
     output: str
+    answer_pattern: str | None
+    reading: tuple[str, ...]
     profile: str
+
+    def data(self, golds: Iterable[str]) -> evaluation_files.TaskData:
+        """Returns the data of its task with these golds, for scoring."""
+        samples = tuple(evaluation_files.Sample("", gold) for gold in golds)
+        return evaluation_files.TaskData(
+            *(self.task, "", "", 1, self.metrics, samples, (), "", ""),
+            answer_pattern=self.answer_pattern,
+            reading=self.reading,
+        )
 
 
 class JpevalScore(float):
@@ -103,10 +114,17 @@ def _metrics_of(data: evaluation_files.TaskData) -> list[dict[str, Any]]:
 
 def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> pfgen.Text:
     text = unicode_text(pfgen.only(given, doc["id"]))
-    made = pfgen.Text(reading.prediction(text, doc["profile"], doc["task"]))
-    made.response = TaskOutput(
-        doc["task"], tuple(doc["metrics"]), doc["gold"], text, doc["profile"]
+    response = TaskOutput(
+        doc["task"],
+        tuple(doc["metrics"]),
+        doc["gold"],
+        text,
+        doc["answer_pattern"],
+        tuple(doc["reading"]),
+        doc["profile"],
     )
+    made = pfgen.Text(*reading.predictions(response.data([]), [text], doc["profile"]))
+    made.response = response
     return made
 
 
@@ -143,21 +161,23 @@ def _evaluated(items: Sequence[pfgen.Value]) -> scoring.Evaluation:
 @lru_cache(maxsize=1)
 def _evaluation(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
-    task, metrics, *_, profile = outputs[0]
-    samples = tuple(evaluation_files.Sample("", one.gold) for one in outputs)
-    data = evaluation_files.TaskData(task, "", "", 1, metrics, samples, (), "", "")
-    return scoring.evaluate([data], {task: [one.output for one in outputs]}, profile)
+    first = outputs[0]
+    data = first.data(one.gold for one in outputs)
+    return scoring.evaluate([data], {first.task: [one.output for one in outputs]}, first.profile)
 
 
-def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
+def jpeval_documents(
+    jpeval_task: str, jpeval_folder: str | None = None, **metadata: Any
+) -> datasets.DatasetDict:
     """Returns the split `test` with the samples of the chosen split, in file order.
 
-    The harness calls this with `dataset_kwargs` and metadata. Raises `InputError` for missing or invalid
-    files, and `SettingsError` for invalid settings.
+    The harness calls this with `dataset_kwargs` and metadata; `JpevalTask` has added the folder. Raises
+    `InputError` for missing or invalid files, and `SettingsError` for invalid settings.
     """
+    del jpeval_folder
     chosen = choices.jpeval_choices(metadata)
     data = chosen.read(jpeval_task)
-    own = prompts.template(data, chosen.shots)
+    own = chosen.prompts().template(data)
     rows = [
         {
             "id": evaluation_files.item_id(data.task, data.split, index),
@@ -166,6 +186,8 @@ def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
             "gold": sample.output,
             "prompt": prompts.filled(own, sample.input),
             "metrics": list(data.metrics),
+            "answer_pattern": data.answer_pattern,
+            "reading": list(data.reading),
             "profile": chosen.profile,
         }
         for index, sample in enumerate(data.samples)
@@ -178,7 +200,10 @@ class JpevalTask(pfgen.HarnessTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._chosen = choices.jpeval_choices(config.get("metadata") or {})
-        self._data = self._chosen.read(config["dataset_kwargs"]["jpeval_task"])
+        asked = config["dataset_kwargs"]
+        if "jpeval_folder" in asked:  # of tasks of one's own
+            registry.add_folder(asked["jpeval_folder"])
+        self._data = self._chosen.read(asked["jpeval_task"])
         ours = {
             "generation_kwargs": {
                 "max_gen_toks": self._data.output_length,
@@ -193,7 +218,7 @@ class JpevalTask(pfgen.HarnessTask):
         """Note the signature, part of the results' "configs": what makes the scores reproducible."""
         limit = options.get("limit")
         chat = bool(options.get("apply_chat_template"))
-        asked = prompts.PromptSettings(self._chosen.shots, chat=chat)
+        asked = self._chosen.prompts(chat=chat)
         n = None if limit is None else int(limit)
         settings = scoring.ScoreSettings(self._chosen.profile, n=n, prompts=asked)
         self.config.metadata["signature"] = scoring.signature([self._data], settings)
