@@ -44,6 +44,8 @@ class Evaluation:
     order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
     without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the share of predictions
     that are none of the task's labels, of tasks that have labels; it is no score and in no average.
+    `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason; they are
+    in no average.
     """
 
     frame: pl.DataFrame
@@ -52,6 +54,7 @@ class Evaluation:
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
     out_of_label: dict[str, float] = field(default_factory=dict)
+    not_computed: dict[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -87,8 +90,14 @@ def evaluate(
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    averages = averaging.averages(scores)
-    return Evaluation(whole, scores, averages, profile, dict(counts), out_of_label)
+    lacking = {
+        f"{data.task}_{name}": reason
+        for data in datas
+        for name in data.metrics
+        if (reason := measures.unavailable(name))
+    }
+    means = averaging.averages(scores)
+    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -179,20 +188,23 @@ def evaluated_predictions(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Without metrics, values are null. Raises
-    `InputError` for golds that are not numbers where a metric needs them.
+    `outputs`: what predictions were made from, if it is known. Without metrics, values are null; metrics
+    that cannot be computed here are left out. Raises `InputError` for golds that are not numbers where a
+    metric needs them.
     """
+    known = [name for name in metrics if not measures.unavailable(name)]
+    figures = measures.task_metrics()
     values = {
-        name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in measures.CORRELATIONS
+        name: _sample_values(name, predictions, golds, inputs)
+        for name in dict.fromkeys([*known, "char_f1"])
+        if name not in figures
     }
     try:
         scores = {
-            name: measures.correlation(name, predictions, golds)
-            if name in measures.CORRELATIONS
+            name: measures.task_figure(name, predictions, golds)
+            if name in figures
             else measures.mean(values[name])
-            for name in metrics
+            for name in known
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
@@ -210,6 +222,15 @@ def evaluated_predictions(
         "char_f1": values["char_f1"],
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
+
+
+def _sample_values(
+    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
+) -> Sequence[float]:
+    with_inputs = measures.find_metric(name).with_inputs
+    return (
+        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
+    )
 
 
 # How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.
@@ -375,6 +396,7 @@ def scores_record(
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
                 "out_of_label": found.out_of_label,
+                "not_computed": found.not_computed,
             }
             for name, found in evaluations.items()
         },
