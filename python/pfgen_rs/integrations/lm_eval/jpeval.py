@@ -1,48 +1,21 @@
 """The tasks of llm-jp-eval: their documents, and their values, aggregated as by `pfgen-rs llm-jp-eval`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import datasets
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
+from pfgen_rs.integrations import task_outputs
 from pfgen_rs.integrations.lm_eval import choices, pfgen
+from pfgen_rs.integrations.task_outputs import TaskOutput
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval import (
-    evaluation_files,
-    measures,
-    metrics,
-    prompts,
-    reading,
-    registry,
-    scoring,
-)
+from pfgen_rs.llm_jp_eval import evaluation_files, measures, prompts, registry, scoring
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
-
-
-class TaskOutput(NamedTuple):
-    """An output with what it is compared with, and how it is read. `gold`: as it stands in the file."""
-
-    task: str
-    metrics: tuple[str, ...]
-    gold: str
-    output: str
-    answer_pattern: str | None
-    reading: tuple[str, ...]
-    profile: str
-
-    def data(self, golds: Iterable[str]) -> evaluation_files.TaskData:
-        """Returns the data of its task with these golds, for scoring."""
-        samples = tuple(evaluation_files.Sample("", gold) for gold in golds)
-        return evaluation_files.TaskData(
-            *(self.task, "", "", 1, self.metrics, samples, (), "", ""),
-            answer_pattern=self.answer_pattern,
-            reading=self.reading,
-        )
 
 
 class JpevalScore(float):
@@ -98,72 +71,47 @@ def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, p
     predicted = pfgen.filtered(results)
     names = list(doc["metrics"])
     values = {name: _value(name, predicted) for name in names}
-    if names[0] not in measures.CORRELATIONS:
+    if names and names[0] not in measures.CORRELATIONS:
         values[SCORE] = values[names[0]]
     return values | {name + pfgen.STDERR: values[name] for name in names}
 
 
 def _metrics_of(data: evaluation_files.TaskData) -> list[dict[str, Any]]:
     """Returns the metrics of a task, each with its standard error, and `score`."""
-    figures: dict[str, Any] = {name: partial(_figure, name) for name in data.metrics}
-    errors = {name: partial(_error, name) for name in data.metrics}
-    if data.metrics[0] not in measures.CORRELATIONS:
-        figures[SCORE] = partial(_score, data.metrics[0])
+    names = task_outputs.computed(data)
+    figures: dict[str, Any] = {name: partial(_figure, name) for name in names}
+    errors = {name: partial(_error, name) for name in names}
+    if names and names[0] not in measures.CORRELATIONS:
+        figures[SCORE] = partial(_score, names[0])
     return pfgen.metric_list(figures, errors)
 
 
 def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> pfgen.Text:
     text = unicode_text(pfgen.only(given, doc["id"]))
-    response = TaskOutput(
-        doc["task"],
-        tuple(doc["metrics"]),
-        doc["gold"],
-        text,
-        doc["answer_pattern"],
-        tuple(doc["reading"]),
-        doc["profile"],
-    )
-    made = pfgen.Text(*reading.predictions(response.data([]), [text], doc["profile"]))
+    response = TaskOutput.of(doc, text)
+    made = pfgen.Text(response.prediction())
     made.response = response
     return made
 
 
 def _value(name: str, predicted: pfgen.Text) -> pfgen.Value:
-    if name in measures.CORRELATIONS:
-        value = measures.parse_float(predicted)
-    else:
-        [value] = metrics.metric(name, [str(predicted)], [predicted.response.gold])
-    return pfgen.Value.of(value, predicted.response)  # type: ignore[no-any-return]
+    output = predicted.response
+    return pfgen.Value.of(output.value(name, str(predicted)), output)  # type: ignore[no-any-return]
 
 
 def _figure(name: str, items: Sequence[pfgen.Value]) -> float:
-    """Returns the figure of a task, over all of its outputs."""
-    return _evaluated(items).scores[f"{items[0].response.task}_{name}"]
+    return task_outputs.figure(name, [item.response for item in items])
 
 
 def _error(name: str, items: Sequence[pfgen.Value]) -> float | str:
-    """Returns the standard error of a figure."""
-    return pfgen.shown_error(
-        scoring.standard_errors(_evaluated(items))[f"{items[0].response.task}_{name}"]
-    )
+    found = task_outputs.standard_error(name, [item.response for item in items])
+    return pfgen.shown_error(found)
 
 
 def _score(name: str, items: Sequence[pfgen.Value]) -> JpevalScore:
     made = JpevalScore(_figure(name, items))
     made.category = registry.find_task(items[0].response.task).category
     return made
-
-
-def _evaluated(items: Sequence[pfgen.Value]) -> scoring.Evaluation:
-    return _evaluation(tuple(item.response for item in items))
-
-
-@lru_cache(maxsize=1)
-def _evaluation(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
-    """Score a task; cached, because all of its metrics need the same evaluation."""
-    first = outputs[0]
-    data = first.data(one.gold for one in outputs)
-    return scoring.evaluate([data], {first.task: [one.output for one in outputs]}, first.profile)
 
 
 def jpeval_documents(
@@ -180,15 +128,8 @@ def jpeval_documents(
     own = chosen.prompts().template(data)
     rows = [
         {
-            "id": evaluation_files.item_id(data.task, data.split, index),
-            "task": data.task,
-            "input": sample.input,
-            "gold": sample.output,
+            **task_outputs.document(data, index, chosen.profile),
             "prompt": prompts.filled(own, sample.input),
-            "metrics": list(data.metrics),
-            "answer_pattern": data.answer_pattern,
-            "reading": list(data.reading),
-            "profile": chosen.profile,
         }
         for index, sample in enumerate(data.samples)
     ]
