@@ -262,7 +262,7 @@ def _files() -> Iterator[Path]:
     folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
     own = os.environ.get(ENVIRONMENT, "")
     folders += [Path(part) for part in own.split(os.pathsep) if part]
-    for folder in dict.fromkeys([*folders, *_folders]):
+    for folder in dict.fromkeys(each.resolve() for each in [*folders, *_folders]):
         if not folder.is_dir():
             raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
         yield from sorted(folder.glob("*.toml"))
