@@ -271,7 +271,10 @@ WRONG_LINES: list[tuple[dict[str, Any], str]] = [
     ({"output": "x"}, "unknown id None: expected TASK/SPLIT/INDEX, such as jamp/test/0"),
     ({"id": 3, "output": "x"}, "unknown id '3'"),
     ({"id": "jamp/test/01", "output": "x"}, "unknown id 'jamp/test/01'"),
-    ({"id": "jumps/test/2", "output": "x"}, "unknown id 'jumps/test/2'"),
+    (
+        {"id": "jumps/test/2", "output": "x"},
+        "jumps/test/2: unknown task 'jumps': name its folder with --task-folder",
+    ),
     ({"custom_id": "jamp/test/1", "output": "x"}, "duplicate id 'jamp/test/1', which line 1"),
     ({"id": "jamp/dev/0", "output": "x"}, "is not of the split test: choose --split dev"),
     ({"id": "jamp/test/0"}, "no output: expected one of output, text, response"),

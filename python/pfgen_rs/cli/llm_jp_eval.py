@@ -51,6 +51,14 @@ TaskNames = Annotated[
         help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
     ),
 ]
+TaskFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--task-folder",
+        metavar="DIR",
+        help="Folder of files that describe tasks or profiles of your own; repeatable (see PFGEN_RS_TASKS).",
+    ),
+]
 ProfileName = Annotated[
     Literal["1.3.0", "swallow"],
     typer.Option("--profile", help="How predictions are made: swallow strips outputs."),
@@ -75,6 +83,7 @@ class SampleOptions:
         ),
     ] = None
     tasks: TaskNames = None
+    task_folder: TaskFolders = None
     split: Annotated[
         Literal["train", "dev", "test"], typer.Option(help="Split whose samples are used.")
     ] = "test"
@@ -91,7 +100,8 @@ class SampleOptions:
             "-k",
             min=0,
             metavar="K",
-            help="Number of examples in prompts (default: 4; of outputs to score, that of their run).",
+            help="Number of examples in prompts (default: that of the task, or 4; of outputs to score, that "
+            "of their run).",
         ),
     ] = None
     template: Annotated[
@@ -120,6 +130,9 @@ class SampleOptions:
         ),
     ] = None
 
+    def __post_init__(self) -> None:
+        add_folders(self.task_folder)
+
     def prompts(self, shots: int | None = 4) -> "PromptSettings":
         """Returns how prompts are made. `shots`: number of examples if none is chosen."""
         from pfgen_rs.llm_jp_eval.prompts import PromptSettings
@@ -136,13 +149,12 @@ class SampleOptions:
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
         from pfgen_rs.llm_jp_eval import evaluation_files, registry
 
-        wanted, place = listed_names(self.tasks), evaluation_files.find_data(self.data)
+        wanted = listed_names(self.tasks)
         chosen = [task.name for task in registry.chosen_tasks(wanted)]
-        there = {path.stem for path in (place / self.split).glob("*.json")}
-        lacking = [task for task in chosen if task not in there.union(wanted)]
-        datas = evaluation_files.read_tasks(
-            place, [t for t in chosen if t not in lacking], self.split
-        )
+        without = evaluation_files.without_file(self.data, chosen, self.split)
+        lacking = [task for task in without if task not in wanted]
+        there = [task for task in chosen if task not in lacking]
+        datas = evaluation_files.read_tasks(self.data, there, self.split, self.shots)
         if lacking:
             process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
@@ -156,6 +168,14 @@ def _template_text(path: Path | None, option: str) -> str | None:
     except (OSError, ValueError) as error:
         problem = f"{path}: {unreadable(error)}"
     raise typer.BadParameter(problem, param_hint=option)
+
+
+def add_folders(folders: Sequence[Path] | None) -> None:
+    """Add the folders of `--task-folder`."""
+    from pfgen_rs.llm_jp_eval.registry import add_folder
+
+    for folder in folders or ():
+        add_folder(folder)
 
 
 def listed_names(names: Sequence[str] | None) -> list[str]:
@@ -252,6 +272,7 @@ def convert(
         ),
     ] = None,
     tasks: TaskNames = None,
+    task_folder: TaskFolders = None,
     tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
     output_format: options.Format = "table",
 ) -> None:
@@ -268,6 +289,7 @@ def convert(
     """
     from pfgen_rs.llm_jp_eval.conversion.converting import convert
 
+    add_folders(task_folder)
     with terminal.busy("converting raw files"):
         found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
     if output_format == "json":
@@ -292,17 +314,18 @@ def convert(
     process.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
-def tasks(output_format: options.Format = "table") -> None:
+def tasks(task_folder: TaskFolders = None, output_format: options.Format = "table") -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.registry import tasks
 
+    add_folders(task_folder)
     found = tasks().values()
     if output_format == "json":
         process.emit_json([each.described() for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
     rows = [
-        (t.name, t.category, ", ".join(t.metrics), t.output_length, t.dataset, t.licence)
+        (t.name, t.category, ", ".join(t.metrics), t.output_length or "", t.dataset, t.licence)
         for t in found
     ]
     table = terminal.new_table(*headings, numbers=("tokens",), rows=rows)

@@ -53,6 +53,7 @@ def _page_path(path: Path | None) -> Path | None:
 def report(
     runs: ReportRuns,
     tasks: llm_jp_eval.TaskNames = None,
+    task_folder: llm_jp_eval.TaskFolders = None,
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
@@ -94,6 +95,7 @@ def report(
     from pfgen_rs.llm_jp_eval.registry import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
+    llm_jp_eval.add_folders(task_folder)
     wanted = llm_jp_eval.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with terminal.busy("comparing runs"):

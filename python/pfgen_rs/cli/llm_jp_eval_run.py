@@ -221,6 +221,9 @@ def show_evaluation(
     process.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
     if lacking:
         process.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+    for name, share in evaluation.out_of_label.items():
+        if share:
+            process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
     report.show_diagnosis({"": diagnosis.of_record(record["diagnosis"])})
     missing = sum(record["missing"].values())
     if missing:
@@ -235,13 +238,13 @@ def _scores_table(
     chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
-    from pfgen_rs.llm_jp_eval.averaging import CATEGORIES, split_score
+    from pfgen_rs.llm_jp_eval.averaging import categories, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
     rows: list[list[str]] = []
-    for category in CATEGORIES:
+    for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names:
             mean = chosen["averages"].get(category)

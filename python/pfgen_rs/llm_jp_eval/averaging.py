@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from pfgen_rs.llm_jp_eval.measures import mean, score_metrics
-from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
 """Categories in the order of the paper's tables; STS is in no average."""
@@ -13,6 +13,11 @@ AVERAGED: Mapping[str, tuple[str, ...]] = find_profile(DEFAULT).categories
 
 AVERAGES: Mapping[str, tuple[str, ...]] = find_profile(DEFAULT).averages
 """The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
+
+
+def categories() -> list[str]:
+    """Returns all categories of tasks, those of the paper first."""
+    return list(dict.fromkeys([*CATEGORIES, *(each.category for each in tasks().values())]))
 
 
 def averages(scores: Mapping[str, float]) -> dict[str, float]:

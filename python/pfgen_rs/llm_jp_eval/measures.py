@@ -8,17 +8,22 @@ group `pfgen_rs.llm_jp_eval_metrics`:
     def starts_alike(prediction: str, gold: str) -> float:
         return float(prediction[:1] == gold[:1])
 
+Metrics beyond those of 1.3.0 are in `contributed`, a file a family; each says whether it can be computed
+here. `task_metric` registers figures of all samples of a task together, such as correlations.
 Plain Python is what native code is held to, and what texts go through that native code does not take.
 """
 
 import math
+import pkgutil
 import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from types import MappingProxyType
 from unicodedata import normalize
 
@@ -34,9 +39,11 @@ GROUP = "pfgen_rs.llm_jp_eval_metrics"
 
 SampleValue = Callable[[str, str], float]
 ColumnValues = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
+InputValues = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[float]]
+TaskFigure = Callable[[Sequence[str], Sequence[str]], float]
 
 
-_NAME = re.compile("[a-z][a-z0-9_]*")
+_NAME = re.compile("[a-z][A-Za-z0-9_]*")
 _LATIN_1 = re.compile("[\x80-\xff]+")
 _NOT_WORD = re.compile(r"\W")  # neither `str.isalnum` nor an underscore
 _NO_NUMBER = -2.0
@@ -51,38 +58,87 @@ class SampleMetric:
     """A registered metric.
 
     `value`: of one sample. `column`: the same values of many samples at once, if that is faster. `native`:
-    whether this package's native code has the metric.
+    whether this package's native code has the metric. `lacks`: returns why it cannot be computed here, if so.
+    `with_inputs`: values of many samples by inputs, predictions and golds, of metrics that need the inputs.
     """
 
     name: str
     value: SampleValue
     column: ColumnValues | None = None
     native: bool = False
+    lacks: Callable[[], str] | None = None
+    with_inputs: InputValues | None = None
+
+    def unavailable(self) -> str:
+        """Returns why the metric cannot be computed here, such as a package that is absent; else nothing."""
+        return self.lacks() if self.lacks else ""
 
 
 _METRICS: dict[str, SampleMetric] = {}
+_FIGURES: dict[str, TaskFigure] = {}
 
 
 def sample_metric(
-    name: str, *, column: ColumnValues | None = None, native: bool = False
+    name: str,
+    *,
+    column: ColumnValues | None = None,
+    native: bool = False,
+    lacks: Callable[[], str] | None = None,
+    with_inputs: InputValues | None = None,
 ) -> Callable[[SampleValue], SampleValue]:
     """Register the decorated function as a metric, see `SampleMetric`.
 
-    Raises `SettingsError` for a name that is taken or has other characters than a-z, 0-9 and underscores.
+    Raises `SettingsError` for a name that is taken or has other characters than letters, 0-9 and underscores.
     """
+
+    def register(value: SampleValue) -> SampleValue:
+        known = _METRICS.get(name)
+        _check_name(name, value, known and known.value)
+        _METRICS[name] = SampleMetric(name, value, column, native, lacks, with_inputs)
+        return value
+
+    return register
+
+
+def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
+    """Register a function of all predictions and golds of a task. Raises as `sample_metric` does."""
+
+    def register(figure: TaskFigure) -> TaskFigure:
+        _check_name(name, figure, _FIGURES.get(name))
+        _FIGURES[name] = figure
+        return figure
+
+    return register
+
+
+def _check_name(name: str, new: object, known: object) -> None:
     if not _NAME.fullmatch(name) or name in CORRELATIONS:
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
         )
+    known = known or (_FIGURES.get(name) or _METRICS.get(name))  # of the other kind
+    if known is not None and _home(known) != _home(new):
+        raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 
-    def register(value: SampleValue) -> SampleValue:
-        known = _METRICS.get(name)
-        if known is not None and known.value.__module__ != value.__module__:
-            raise SettingsError(f"the metric {name!r} is already that of {known.value.__module__}")
-        _METRICS[name] = SampleMetric(name, value, column, native)
-        return value
 
-    return register
+def _home(function: object) -> str:
+    """Returns the module of a function, or of that behind a `partial`."""
+    return str(getattr(function, "func", function).__module__)
+
+
+def not_computed(name: str, reason: str) -> None:
+    """Register a metric that files name, but that is not computed here, with the reason."""
+
+    def value(*_: str) -> float:
+        raise SettingsError(f"{name} is not computed here: {reason}")
+
+    sample_metric(name, lacks=lambda: reason)(value)
+
+
+def absent_packages(*modules: str, extra: str) -> str:
+    """Returns which of these modules are absent and what installs them; nothing if none is."""
+    absent = [each for each in modules if find_spec(each) is None]
+    return f"needs {', '.join(absent)}: pip install 'pfgen_rs[{extra}]'" if absent else ""
 
 
 def sample_metrics() -> Mapping[str, SampleMetric]:
@@ -93,14 +149,18 @@ def sample_metrics() -> Mapping[str, SampleMetric]:
 
 @cache
 def _load_contributed() -> None:
+    package = import_module("pfgen_rs.llm_jp_eval.contributed")
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
     for entry in entry_points(group=GROUP):
         loaded(entry, "metrics")
 
 
 def find_metric(name: str) -> SampleMetric:
     """Returns a metric by name. Raises `SettingsError` unless every sample has a value of it."""
-    if name in CORRELATIONS:
-        raise SettingsError(f"{name} is a figure of all samples together: use correlation()")
+    if name in task_metrics():
+        use = "correlation()" if name in CORRELATIONS else "task_figure()"
+        raise SettingsError(f"{name} is a figure of all samples together: use {use}")
     if name not in sample_metrics():
         raise SettingsError(
             f"unknown metric {name!r}: expected one of {', '.join(sample_metrics())}"
@@ -108,9 +168,30 @@ def find_metric(name: str) -> SampleMetric:
     return _METRICS[name]
 
 
+def task_metrics() -> Mapping[str, TaskFigure]:
+    """Returns figures of all samples of a task together by name, correlations included."""
+    _load_contributed()
+    known = {name: partial(correlation, name) for name in CORRELATIONS}
+    return {**known, **_FIGURES}
+
+
+def task_figure(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
+    """Returns a figure of all samples of a task. Raises `SettingsError` for unknown names, `InputError`."""
+    if name not in task_metrics():
+        known = ", ".join(task_metrics())
+        raise SettingsError(f"unknown figure {name!r}: expected one of {known}")
+    check_texts(predictions, golds)
+    return task_metrics()[name](predictions, golds)
+
+
+def unavailable(name: str) -> str:
+    """Returns why a metric of either kind cannot be computed here; nothing if it can."""
+    return "" if name in task_metrics() else find_metric(name).unavailable()
+
+
 def score_metrics() -> tuple[str, ...]:
-    """Returns the names of all metrics that scores may have, correlations included."""
-    return (*sample_metrics(), *CORRELATIONS)
+    """Returns the names of all metrics that scores may have, figures of whole tasks included."""
+    return (*sample_metrics(), *task_metrics())
 
 
 def normalized_gold(text: str) -> str:

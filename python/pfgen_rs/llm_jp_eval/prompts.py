@@ -17,7 +17,7 @@ from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.registry import SPLITS, tasks
+from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, tasks
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -28,6 +28,7 @@ _PROMPT = (
 )
 _EXAMPLE = "\n\n### 入力:\n{input}\n\n### 応答:\n{output}"
 _IN_IDS = 16  # digits of digests
+_JINJA = re.compile(r"\{%|(?<!\{)\{\{(?!\{)")
 _BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 
@@ -58,8 +59,9 @@ def template(
 
     `custom`: a template of your own with the placeholders `{instruction}`, `{few_shots_text}` (not without
     examples) and `{input}`. `custom_fewshots`: one for an example, with `{input}` and `{output}`; both as the
-    published tool reads them, so that a brace is written as four (`{{{{`). Instruction, examples and inputs
-    are inserted literally. Raises `SettingsError` for too few examples and unusable templates.
+    published tool reads them, so that a brace is written as four (`{{{{`). Without one, the template is that
+    of the task, if it has one. Instruction, examples and inputs are inserted literally. Raises
+    `SettingsError` for too few examples and unusable templates.
     """
     if shots < 0:
         raise SettingsError(f"the number of examples must be at least 0, not {shots}")
@@ -70,7 +72,12 @@ def template(
         )
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
-    own, example = custom or _PROMPT, custom_fewshots or _EXAMPLE
+    own, example = custom or data.template or _PROMPT, custom_fewshots or _EXAMPLE
+    if not custom and data.template and _JINJA.search(data.template):
+        raise SettingsError(
+            f"the template of {data.task} ({data.split}/{data.task}.json) is one of Jinja, whose variables "
+            "are not known here: name another with --template"
+        )
     _fields(example, ("input", "output"), "template of examples")
     with_examples = ["few_shots_text"] if shots or custom is None else []
     _fields(own, ("instruction", *with_examples, "input"), "template")
@@ -137,8 +144,8 @@ def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str
 class PromptSettings:
     """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
 
-    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
-    how the prompts of outputs were made.
+    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: number of examples, unless
+    a task states its own; `None` if it is not known how the prompts of outputs were made.
     """
 
     shots: int | None = SHOTS
@@ -151,7 +158,7 @@ class PromptSettings:
         """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
         if self.shots is None:
             return Template(_INPUT, ("", ""))
-        return template(data, self.shots, self.prompt, self.fewshots)
+        return template(data, data.number_of_shots(self.shots), self.prompt, self.fewshots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +212,7 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
 _ID = re.compile(
-    rf"({'|'.join(tasks())})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
+    rf"({NAME.pattern})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
 )
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -353,6 +360,8 @@ def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]
     if match is None:
         shown = f"{as_text(name)!r:.60}"
         raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
+    if match[1] not in tasks():
+        raise InputError(f"{name}: unknown task {match[1]!r}: name its folder with --task-folder")
     if match[2] != split:
         raise InputError(f"{name} is not of the split {split}: choose --split {match[2]}")
     return match[1], int(match[3]), match[4]

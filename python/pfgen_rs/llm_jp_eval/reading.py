@@ -1,11 +1,18 @@
 """From a raw output to the prediction that is scored: the steps of a profile, in order."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
+
+if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 
 STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {
@@ -25,6 +32,16 @@ def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
     of tasks differently. Lone surrogates stay. Raises `SettingsError` for unknown profiles.
     """
     return read_as(output, find_profile(profile).steps(task))
+
+
+def predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
+    """Returns the predictions in outputs of a task: read by its steps, or the profile's, then extracted.
+
+    Raises `SettingsError` as `prediction` does, and `InputError` as `extraction.extracted` does.
+    """
+    steps = data.reading or find_profile(profile).steps(data.task)
+    read = [read_as(output, steps) for output in outputs]
+    return extracted(read, data.answer_pattern, data.task)
 
 
 def read_as(output: str, steps: tuple[str, ...]) -> str:

@@ -53,7 +53,10 @@ class Evaluation:
     `gold` are equal), `char_f1` (0 to 1, of every task) and `finish_reason` (why the output ended, such as
     `stop` or `length`; null where it is not known). `scores`: `{task}_{metric}` to the value, in the
     order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
-    without an output by task, which count as empty.
+    without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the share of predictions
+    that are none of the task's labels, of tasks that have labels; it is no score and in no average.
+    `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason; they are
+    in no average.
     """
 
     frame: pl.DataFrame
@@ -61,6 +64,8 @@ class Evaluation:
     averages: dict[str, float]
     profile: str = "1.3.0"
     missing: dict[str, int] = field(default_factory=dict)
+    out_of_label: dict[str, float] = field(default_factory=dict)
+    not_computed: dict[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -87,16 +92,29 @@ def evaluate(
         are = plural(len(missing), "is", "are")
         raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
     frames, scores = [], {}
+    out_of_label: dict[str, float] = {}
     for data in datas:
         frame, found = _evaluated(data, outputs[data.task], profile)
         if reasons := (finish_reasons or {}).get(data.task):
             known = pl.Series("finish_reason", reasons[: len(frame)], pl.String)
             frame = frame.with_columns(known)
         frames.append(frame)
+        if data.labels:
+            labels = [measures.normalized_gold(label) for label in data.labels]
+            out_of_label[f"{data.task}_ool"] = float(
+                1 - frame["pred"].is_in(labels).sum() / len(frame)
+            )
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averaging.averages(scores), profile, dict(counts))
+    lacking = {
+        f"{data.task}_{name}": reason
+        for data in datas
+        for name in data.metrics
+        if (reason := measures.unavailable(name))
+    }
+    means = averaging.averages(scores)
+    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -163,7 +181,7 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [reading.prediction(output, profile) for output in outputs],
+            reading.predictions(data, outputs, profile),
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
@@ -202,20 +220,23 @@ def evaluated_predictions(
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Without metrics, values are null. Raises
-    `InputError` for golds that are not numbers where a metric needs them.
+    `outputs`: what predictions were made from, if it is known. Without metrics, values are null; metrics
+    that cannot be computed here are left out. Raises `InputError` for golds that are not numbers where a
+    metric needs them.
     """
+    known = [name for name in metrics if not measures.unavailable(name)]
+    figures = measures.task_metrics()
     values = {
-        name: metric(name, predictions, golds)
-        for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in measures.CORRELATIONS
+        name: _sample_values(name, predictions, golds, inputs)
+        for name in dict.fromkeys([*known, "char_f1"])
+        if name not in figures
     }
     try:
         scores = {
-            name: measures.correlation(name, predictions, golds)
-            if name in measures.CORRELATIONS
+            name: measures.task_figure(name, predictions, golds)
+            if name in figures
             else measures.mean(values[name])
-            for name in metrics
+            for name in known
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
@@ -234,6 +255,15 @@ def evaluated_predictions(
         "finish_reason": nothing,
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
+
+
+def _sample_values(
+    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
+) -> Sequence[float]:
+    with_inputs = measures.find_metric(name).with_inputs
+    return (
+        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
+    )
 
 
 def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
@@ -289,7 +319,7 @@ def signature(
         f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_UNKNOWN if made.shots is None else made.shots}",
+        f"shots:{_UNKNOWN if made.shots is None else _shots_text(datas, made.shots)}",
         "avg:AVR",
         f"raw:{evaluation_files.raw_digest(datas)}",
     ]
@@ -301,6 +331,13 @@ def signature(
     parts += ["mode:chat"] if made.chat else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
     return "|".join(parts)
+
+
+def _shots_text(datas: Sequence[evaluation_files.TaskData], shots: int) -> str:
+    """Returns the number of examples, and those of tasks with a number of their own."""
+    numbers = {each.task: each.number_of_shots(shots) for each in datas}
+    own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
+    return f"{shots}{''.join(own)}"
 
 
 def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
@@ -338,6 +375,8 @@ def scores_record(
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
+                "out_of_label": found.out_of_label,
+                "not_computed": found.not_computed,
             }
             for name, found in evaluations.items()
         },
@@ -378,7 +417,9 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": averaging.score_texts(evaluation.scores, with_averages=with_averages),
+        "scores": averaging.score_texts(
+            evaluation.scores | evaluation.out_of_label, with_averages=with_averages
+        ),
         "outputs": outputs,
         "config": config,
     }

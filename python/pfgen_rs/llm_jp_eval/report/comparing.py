@@ -131,13 +131,13 @@ def task_columns(
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: all of the catalog). `known`: the scores of the runs; those that the catalog
+    `chosen`: tasks (default: all that are known). `known`: the scores of the runs; those that the catalog
     does not have follow, named after their task, or after task and metric if that name is `taken` or the
     task has several.
     """
     names = [
         name
-        for category in averaging.CATEGORIES
+        for category in averaging.categories()
         for name in _tasks_in(category)
         if chosen is None or name in chosen
     ]

@@ -269,7 +269,8 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
     outputs = record.get("outputs")
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
-    stated = _numbers(record["scores"])
+    # Shares of answers out of label are no scores.
+    stated = {name: v for name, v in _numbers(record["scores"]).items() if name[-4:] != "_ool"}
     parts = {score: split_score(score, {*outputs, *tasks()}) for score in stated}
     frames, found, metrics = [], {}, {}
     for task in sorted(outputs, key=[*tasks(), *outputs].index):
@@ -284,7 +285,7 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
         frames.append(frame)
         of_task = {f"{task}_{metric}": value for metric, value in values.items()}
         apart = {s for s, v in of_task.items() if s in stated and not same_score(v, stated[s])}
-        metrics[task] = tuple(each for each in own if f"{task}_{each}" not in apart)
+        metrics[task] = tuple(each for each in values if f"{task}_{each}" not in apart)
         found.update({score: v for score, v in of_task.items() if score not in apart})
     if not frames:
         raise InputError("is not a result file of these tasks: 'outputs' has none of them")

@@ -1,0 +1,1 @@
+"""Metrics that files of other versions name, a file a family; each registers itself when it is imported."""

@@ -1,0 +1,12 @@
+"""Numbers that are equal as Python reads them: `exact_match_figure`."""
+
+from pfgen_rs.llm_jp_eval.measures import sample_metric
+
+
+@sample_metric("exact_match_figure")
+def exact_match_figure(prediction: str, gold: str) -> float:
+    """Returns 1.0 if `float` reads the same double from both, else 0.0; nan equals nothing."""
+    try:
+        return float(float(prediction) == float(gold))
+    except ValueError:
+        return 0.0
