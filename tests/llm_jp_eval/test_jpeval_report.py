@@ -655,4 +655,4 @@ def test_shares_of_right_answers_in_clusters_are_not_independent(
     assert pair.p == pytest.approx(sign_flip(apart, permutations=50_000), abs=0.02)
     right = asked(made_run("perfect", skill=2.0, samples=40), 4, "mawps")
     found = report_of([right]).estimates["perfect"]["mawps"]
-    assert (found.low, found.high) == (pytest.approx(wilson(10, 10)[0]), 1.0)
+    assert (found.low, found.high) == pytest.approx((wilson(10, 10)[0], 1.0))

@@ -36,7 +36,7 @@ def test_clusters_of_one_are_independent_values() -> None:
         weighted_mean([values], [1.0], [np.arange(20)]),
         weighted_mean([values], [1.0]),
     )
-    assert (found.se, found.freedom) == (pytest.approx(expected.se), 19)
+    assert (found.se, found.freedom) == pytest.approx((expected.se, 19))
     assert expected.se == pytest.approx(scipy.stats.sem(values))
 
 
@@ -44,7 +44,7 @@ def test_clusters_of_equal_values_are_single_values() -> None:
     values = np.random.default_rng(2).normal(0, 1, 15)
     found = weighted_mean([values.repeat(4)], [1.0], [np.arange(15).repeat(4)])
     expected = weighted_mean([values], [1.0])
-    assert (found.se, found.freedom) == (pytest.approx(expected.se), expected.freedom)
+    assert (found.se, found.freedom) == pytest.approx((expected.se, expected.freedom))
 
 
 def test_samples_with_and_without_clusters_add_up() -> None:

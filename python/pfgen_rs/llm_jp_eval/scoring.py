@@ -266,12 +266,17 @@ def _sample_values(
     )
 
 
-def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
+def diagnosed(
+    evaluation: Evaluation, datas: Sequence[evaluation_files.TaskData]
+) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
-    names = evaluation.frame["task"].unique(maintain_order=True).to_list()
-    metrics = diagnosis.main_metrics([*evaluation.scores], names)
+    known = {data.task: data for data in datas}
     return diagnosis.diagnosed(
-        evaluation.frame, metrics, diagnosis.profile_reader(evaluation.profile)
+        evaluation.frame,
+        {data.task: data.metrics[0] for data in datas},
+        lambda task, texts: reading.predictions(known[task], texts, evaluation.profile),
+        {data.task: data.labels for data in datas},
+        {data.task for data in datas if data.answer_pattern},
     )
 
 
@@ -380,7 +385,7 @@ def scores_record(
             }
             for name, found in evaluations.items()
         },
-        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen).items()},
+        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen, datas).items()},
     }
 
 

@@ -184,7 +184,7 @@ def _variance(values: Floats, clusters: Clusters) -> float:
 
 def cluster_sums(values: Floats, clusters: Clusters) -> Floats:
     """Returns the sum of the values in each cluster: of independent values, the values."""
-    return values if clusters is None else np.bincount(clusters, weights=values)
+    return values if clusters is None else np.asarray(np.bincount(clusters, values), np.float64)
 
 
 def p_values(means: Sequence[WeightedMean]) -> list[float | None]:
