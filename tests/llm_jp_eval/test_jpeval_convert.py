@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import pytest
 
 from helpers import SCRIPT, pfgen
+from jpeval_data import PUBLISHED
 from pfgen_rs.errors import InputError, InstallError, OutputError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.llm_jp_eval import Conversion, convert, evaluation_files, registry
@@ -216,7 +217,7 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def datas(jpeval_converted: Path) -> Mapping[str, evaluation_files.TaskData]:
-    return {task: evaluation_files.read_task(jpeval_converted, task) for task in registry.tasks()}
+    return {task: evaluation_files.read_task(jpeval_converted, task) for task in PUBLISHED}
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +322,7 @@ def test_raw_files_are_those_of_the_golden_run(jpeval_dir: Path) -> None:
 
 def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
     convert(evaluation_files.sample_path() / "raw_files", tmp_path, tuning=False)
-    datas = evaluation_files.read_tasks(tmp_path, registry.tasks())
+    datas = evaluation_files.read_tasks(tmp_path, PUBLISHED)
     ids = {
         evaluation_files.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))
     }

@@ -12,6 +12,8 @@ __all__ = [
     "metric",
     "prediction",
     "predictions",
+    "profile_averages",
+    "profile_value",
     "read_tasks",
     "tasks",
 ]
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
     from pfgen_rs.llm_jp_eval.metrics import metric
+    from pfgen_rs.llm_jp_eval.profiles import profile_averages, profile_value
     from pfgen_rs.llm_jp_eval.reading import prediction, predictions
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
@@ -34,6 +37,7 @@ else:
             "averaging": ("averages",),
             "evaluation_files": ("read_tasks",),
             "registry": ("tasks",),
+            "profiles": ("profile_averages", "profile_value"),
             "reading": ("prediction", "predictions"),
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),

@@ -199,7 +199,7 @@ class TaskReward:
         unknown = math.nan if self.unknown is None else self.unknown
         read = [prediction(text, self.profile, self.task) for text in texts]
         if self.data is not None:
-            read = predictions(self.data, texts, self.profile)
+            read = task_predictions(self.data, texts, self.profile)
         return [
             unknown if gold is None else value(each, measures.normalized_gold(gold))
             for each, gold in zip(read, golds, strict=True)
