@@ -14,7 +14,7 @@ from pfgen_rs.io.messages import spoken
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.reading import prediction, predictions
+from pfgen_rs.llm_jp_eval.reading import prediction, task_predictions
 from pfgen_rs.llm_jp_eval.registry import find_profile, find_task
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions import folder
