@@ -210,15 +210,31 @@ def partial(profile: Profile, values: Values) -> list[str]:
         return []
     made = AVERAGINGS[profile.averaging](profile, values)
     known: Values = values.get("scores", values)
+    found: list[str] = []
     if profile.averaging == "nejumi":
         tables = _tables(values)
         known = _members(values, tables, _table_means(tables))
-    found: list[str] = []
+        found = _partial_tables(profile, tables)
     for name, members in {**profile.categories, **profile.averages}.items():
         own = made if name in profile.averages else known
-        lacking = any(own.get(each) is None or each in found for each in members)
-        if lacking and made.get(name) is not None:
+        if any(own.get(each) is None or each in found for each in members):
             found.append(name)
+    return [name for name in found if made.get(name) is not None]
+
+
+def _partial_tables(profile: Profile, tables: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Returns the means of tables that lack columns."""
+    found = []
+    for name, table in tables.items():
+        kind, shots = name.split("_")
+        columns = profile.control if kind == "control" else profile.tasks
+        if not {*columns} - {*_OUTSIDE} <= {*table}:
+            jaster = {"score_0shot": "AVG_jaster_0shot", "score_2shot": "AVG_jaster_2shots"}
+            found += [
+                f"{kind}_AVG_{shots}",
+                f"{kind}_mean_{shots}",
+                jaster.get(name, "control_AVG"),
+            ]
     return found
 
 
