@@ -164,7 +164,8 @@ def prompts(
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
-    written = f"{counted(len(lines), 'prompt')} of {counted(len({i.task for i, _ in found.values()}), 'task')}"
+    tasks = {item.task for item, _ in found.values()}
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(tasks), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
