@@ -431,10 +431,21 @@ def test_choices() -> None:
             jpeval_choices(metadata)
 
 
-def test_there_is_a_task_for_each_task_of_the_catalog() -> None:
-    files = list((harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"))
-    assert {path.stem for path in files} == set(PUBLISHED)
-    for path in files:
-        text = path.read_text(encoding="utf-8")
-        assert f"task: llm_jp_eval_{path.stem}\n" in text
-        assert f"jpeval_task: {path.stem}\n" in text
+def test_tasks_and_groups_are_those_of_the_registry(tmp_path: Path) -> None:
+    own = tmp_path / "exams"
+    own.mkdir()
+    (own / "my_exam.toml").write_text('category = "EXAM"\nmetrics = ["exact_match"]\n')
+    where = pfgen("harness-path", "lm_eval", "--task-folder", own).stdout.strip()
+    files = {path.stem: path.read_text("utf-8") for path in Path(where).glob("llm_jp_eval/*.yaml")}
+    described = {name: json.loads(text) for name, text in files.items()}
+    assert described["my_exam"]["dataset_kwargs"] == {
+        "jpeval_task": "my_exam",
+        "jpeval_folder": str(own),
+    }
+    assert described["_exam"]["task"] == ["llm_jp_eval_my_exam"]
+    assert {name for name in described if name[0] != "_"} == {*tasks(), "my_exam"}
+    nli = [f"llm_jp_eval_{name}" for name in ("jamp", "janli", "jnli", "jsem", "jsick")]
+    assert described["_nli"]["task"] == nli
+    whole = [f"llm_jp_eval_{name}" for name in ("nli", "qa", "rc", "mc", "el", "fa", "mr", "jsts")]
+    assert described["_llm_jp_eval"]["task"] == whole
+    assert pfgen("harness-path", "lm_eval").stdout.strip() != where

@@ -202,6 +202,22 @@ def find_profile(name: str) -> Profile:
     return profiles()[name]
 
 
+def cluster_of(task: str, text: str) -> str | None:
+    """Returns what the input of a sample shares with others of its cluster, such as a text asked about.
+
+    `None` for tasks without clusters, and inputs in which the task's expression finds nothing. Raises
+    `InputError` for an expression that is none.
+    """
+    info = tasks().get(task)
+    if info is None or info.cluster is None:
+        return None
+    try:
+        found = re.search(info.cluster, text, re.DOTALL)
+    except re.error as error:
+        raise InputError(f"'cluster' is no regular expression: {error}", path=info.path) from None
+    return "".join(found.groups("")) if found else None
+
+
 def chosen_tasks(names: Iterable[str] | None = None, profile: str = DEFAULT) -> list[TaskInfo]:
     """Returns tasks by name or category (such as `NLI`), each once, in the order in which they are run.
 
@@ -262,7 +278,7 @@ def _files() -> Iterator[Path]:
     folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
     own = os.environ.get(ENVIRONMENT, "")
     folders += [Path(part) for part in own.split(os.pathsep) if part]
-    for folder in dict.fromkeys([*folders, *_folders]):
+    for folder in dict.fromkeys(each.resolve() for each in [*folders, *_folders]):
         if not folder.is_dir():
             raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
         yield from sorted(folder.glob("*.toml"))

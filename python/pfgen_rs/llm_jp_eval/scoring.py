@@ -4,7 +4,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from pfgen_rs.llm_jp_eval import (
     registry,
 )
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
+from pfgen_rs.stats import shares
 
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -129,8 +130,9 @@ def evaluate(
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     """Returns the standard error of each score; `None` where it has a single sample, or no finite one.
 
-    Of means, that of the samples' values; of correlations, that of the jackknife. If a task has several
-    means, the values of its first metric alone are known: the others have `None`.
+    Of means, that of the samples' values; of correlations, that of the jackknife; over clusters, where a task
+    has them (`registry.cluster_of`). If a task has several means, the values of its first metric alone are
+    known: the others have `None`.
     """
     rows = {str(task): frame for (task,), frame in evaluation.frame.group_by("task")}
     found: dict[str, float | None] = {}
@@ -143,9 +145,20 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
-        error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        found[name] = error if np.isfinite(error) else None
+        groups = [clusters_of(task, own["input"])]
+        error = shares.weighted_mean([values], [1.0], groups).se if len(values) else None
+        found[name] = error if error is not None and np.isfinite(error) else None
     return found
+
+
+def clusters_of(task: str, inputs: Iterable[str]) -> shares.Clusters:
+    """Returns the number of each sample's cluster, from 0; `None` if each sample has its own."""
+    numbers: dict[str | int, int] = {}
+    found = [
+        numbers.setdefault(row if name is None else name, len(numbers))
+        for row, name in enumerate(registry.cluster_of(task, text) for text in inputs)
+    ]
+    return np.array(found) if len(numbers) < len(found) else None
 
 
 def _missing(
@@ -256,12 +269,17 @@ def _sample_values(
     )
 
 
-def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
+def diagnosed(
+    evaluation: Evaluation, datas: Sequence[evaluation_files.TaskData]
+) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
-    names = evaluation.frame["task"].unique(maintain_order=True).to_list()
-    metrics = diagnosis.main_metrics([*evaluation.scores], names)
+    known = {data.task: data for data in datas}
     return diagnosis.diagnosed(
-        evaluation.frame, metrics, diagnosis.profile_reader(evaluation.profile)
+        evaluation.frame,
+        {data.task: data.metrics[0] for data in datas},
+        lambda task, texts: reading.predictions(known[task], texts, evaluation.profile),
+        {data.task: data.labels for data in datas},
+        {data.task for data in datas if data.answer_pattern},
     )
 
 
@@ -390,7 +408,7 @@ def scores_record(
             }
             for name, found in evaluations.items()
         },
-        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen).items()},
+        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen, datas).items()},
     }
 
 
@@ -429,7 +447,7 @@ def result_content(
     shown = {**evaluation.scores, **(evaluation.averages if with_averages else {})}
     shown.pop("AVR", None)  # the paper's, which the published tool does not have
     content = {
-        "scores": averaging.score_texts(shown | evaluation.out_of_label),
+        "scores": averaging.score_texts(shown),
         "outputs": outputs,
         "config": config,
     }
