@@ -232,11 +232,11 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     if known is not None:
         prompts, sampling = replace(known[0], intro=given.intro), known[1]
         _check_chosen_prompts(found.path, given, prompts)
-        top_p = sampling["top_p"]
-        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
+        matched = matching_outputs(datas, found, settings.n, prompts, sampling["top_p"])
     else:
         prompts = given if given.shots is not None else replace(given, shots=SHOTS)
-        matched = matching_outputs(datas, found, settings.n, prompts)
+        top_p = (settings.sampling or {}).get("top_p")
+        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
         if matched.silent or not matched.made:
             return Plan(datas, replace(settings, sampling=None)), matched
         sampling = _sampling_of_records(matched.made)
