@@ -403,6 +403,28 @@ def test_a_profile_of_ones_own(folder: Path, tmp_path: Path, monkeypatch: Any) -
         registry._forget()
 
 
+WRONG = {
+    'averaging = "sum"': "unknown averaging 'sum': expected one of means, swallow, nejumi",
+    'mean = "numpy"': "unknown mean 'numpy'",
+    '[averages]\nALL = ["NLI"]': "'averages.ALL' has the unknown category 'NLI'",
+    "shots = 4": "'shots' must be a list",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_wrong_profiles_are_named(text: str, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "mine.toml").write_text(f'tasks = ["jamp"]\n{text}\n', encoding="utf-8")
+    monkeypatch.setenv(registry.ENVIRONMENT, str(tmp_path))
+    registry._forget()
+    try:
+        with pytest.raises(InputError, match=r"mine\.toml") as error:
+            registry.profiles()
+        assert WRONG[text] in str(error.value)
+    finally:
+        monkeypatch.undo()
+        registry._forget()
+
+
 def test_control_and_averages_of_an_evaluation(folder: Path) -> None:
     settings = ScoreSettings("nejumi4", prompts=PromptSettings())
     datas = plans.plan([read_task(folder, "jamp"), read_task(folder, "kuci")], settings).datas

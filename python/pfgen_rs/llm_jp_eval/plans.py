@@ -9,14 +9,6 @@ from pfgen_rs.llm_jp_eval.prompts import Outputs
 from pfgen_rs.llm_jp_eval.registry import find_profile, find_task, of_task
 from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
-_SYMBOL_INSTRUCTION = (
-    "与えられた質問と選択肢から、最も適切な回答を選択してください。なお、回答には選択肢の記号（例：$）のみを含め、"
-    "他には何も含めないことを厳守してください。"
-)
-_INCORRECT_INSTRUCTION = (
-    "与えられた質問と選択肢から、不正解となる回答を全て選択してください。なお、回答には選択肢の記号（例：A）のみを含め、"
-    "回答となるアルファベットはカンマ区切りで出力してください。他には何も含めないことを厳守してください。"
-)
 _LONGEST = 5  # characters of three labels and two commas
 
 
@@ -80,7 +72,7 @@ def variant(data: TaskData, name: str) -> TaskData:
     return replace(
         data,
         task=name,
-        instruction=_SYMBOL_INSTRUCTION if symbols else _INCORRECT_INSTRUCTION,
+        instruction=find_task(name).instruction or data.instruction,
         output_length=data.output_length * (1 if symbols else _LONGEST),
         samples=tuple(map(change, data.samples)),
         shots=tuple(map(change, data.shots)),
