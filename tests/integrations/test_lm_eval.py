@@ -13,6 +13,7 @@ import pytest
 
 import pfgen_rs
 from helpers import pfgen
+from jpeval_data import PUBLISHED
 from pfgen_rs import Benchmark, Result, SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.integrations import HARNESSES, harness_path
@@ -31,7 +32,7 @@ from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import (
     PromptSettings,
     filled,
-    outputs_by_task,
+    matching_outputs,
     read_outputs,
     template,
 )
@@ -335,7 +336,7 @@ def assert_prompted(asked: list[dict[str, Any]], datas: list[TaskData], shots: i
 
 def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> None:
     """The page's command, with all tasks: figures, categories and AVR."""
-    datas = read_tasks(folder, tasks())
+    datas = read_tasks(folder, PUBLISHED)
     answers, asked = recorded(tmp_path / "answers.jsonl", datas), tmp_path / "asked.json"
     chosen = {JPEVAL_KEY: {"shots": SHOTS, "data": str(folder)}}
     metadata = ["--metadata", json.dumps(chosen)]
@@ -365,7 +366,7 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     assert [sample["filtered_resps"][0][0] for sample in samples] == rows["pred"].to_list()
     assert [sample["char_f1"] for sample in samples] == rows["value"].to_list()
     data = [data for data in datas if data.task == "jemhopqa"]
-    outputs = outputs_by_task(data, read_outputs(logged))
+    outputs = matching_outputs(data, read_outputs(logged), None, PromptSettings()).texts
     again = evaluate(data, {task: [text or "" for text in outputs[task]] for task in outputs})
     assert again.frame["value"].to_list() == rows["value"].to_list()
 

@@ -111,7 +111,7 @@ def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
     return register
 
 
-def _check_name(name: str, new: Callable[..., object], known: Callable[..., object] | None) -> None:
+def _check_name(name: str, new: object, known: object) -> None:
     if not _NAME.fullmatch(name) or name in CORRELATIONS:
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
@@ -121,7 +121,7 @@ def _check_name(name: str, new: Callable[..., object], known: Callable[..., obje
         raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 
 
-def _home(function: Callable[..., object]) -> str:
+def _home(function: object) -> str:
     """Returns the module of a function, or of that behind a `partial`."""
     return str(getattr(function, "func", function).__module__)
 
@@ -203,6 +203,15 @@ def normalized_gold(text: str) -> str:
 def exact_match(prediction: str, gold: str) -> float:
     """Returns 1.0 for equal texts, else 0.0. NUL characters at their ends do not count."""
     return float(prediction.rstrip("\0") == gold.rstrip("\0"))
+
+
+def is_float(text: str) -> bool:
+    """Whether Python's `float` takes a text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @sample_metric("char_f1", native=True)

@@ -16,6 +16,7 @@ from pfgen_rs.llm_jp_eval import measures, scoring
 from pfgen_rs.llm_jp_eval.averaging import same_score, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, tasks
+from pfgen_rs.stats.shares import Clusters
 
 _MUST_AGREE = ("profile", "split")
 """Settings that decide what the figures mean."""
@@ -47,6 +48,7 @@ class ReportRun:
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
     _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
+    _clusters: dict[str, Clusters] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.frame.is_empty():
@@ -95,6 +97,13 @@ class ReportRun:
             else:
                 self._values[key] = rows["value"].to_numpy()
         return self._values[key]
+
+    def clusters(self, task: str) -> Clusters:
+        """Returns the number of each sample's cluster, by index (`scoring.clusters_of`)."""
+        if task not in self._clusters:
+            rows = self.frame.filter(pl.col("task") == task).sort("index")
+            self._clusters[task] = scoring.clusters_of(task, rows["input"])
+        return self._clusters[task]
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
