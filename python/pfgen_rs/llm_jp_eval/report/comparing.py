@@ -132,9 +132,9 @@ def task_columns(
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: those of 1.3.0, and others that were run). `known`: the scores of the runs; those
-    that are of no task's metrics here follow, named after their task, or after task and metric if that name
-    is `taken` or the task has several.
+    `chosen`: tasks (default: those of 1.3.0, and others that were run). `known`: the scores of the runs;
+    those that no task here has follow, named after their task, or after task and metric if that name is
+    `taken` or the task has several.
     """
     names = [
         name
