@@ -69,7 +69,7 @@ class TaskInfo:
 
     name: str
     metrics: tuple[str, ...]
-    category: str = "other"
+    category: str = ""
     output_length: int | None = None
     instruction: str | None = None
     dataset: str = ""

@@ -112,12 +112,13 @@ def average_column(name: str, known: Container[str] = ()) -> Column:
 def category_columns(known: Container[str] = (), stated: Iterable[str] = ()) -> list[Column]:
     """Returns the categories in the order of the paper's tables, and STS twice: both correlations.
 
-    `known`: the scores of the runs, with which the other categories of version 1.3.0 are there. `stated`:
+    `known`: the scores of the runs, with which other categories than the paper's are there. `stated`:
     names of categories in result files, of which those that are not known here have no parts.
     """
     made = {
         name: Column(name, "category", _category_parts(name, 1, known))
-        for name in averaging.AVERAGED
+        for name in dict.fromkeys([*averaging.AVERAGED, *averaging.categories()])
+        if name not in (_STS, "")
     }
     found = [each for name, each in made.items() if name in _IN_PAPER or each.has_value(known)]
     sts = _correlation_columns(_STS, "jsts", "category")
@@ -131,14 +132,14 @@ def task_columns(
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: all that are known). `known`: the scores of the runs; those that the catalog
-    does not have follow, named after their task, or after task and metric if that name is `taken` or the
-    task has several.
+    `chosen`: tasks (default: those of 1.3.0, and others that were run). `known`: the scores of the runs;
+    those that no task here has follow, named after their task, or after task and metric if that name is
+    `taken` or the task has several.
     """
     names = [
         name
         for category in averaging.categories()
-        for name in _tasks_in(category)
+        for name in _tasks_in(category, known)
         if chosen is None or name in chosen
     ]
     found: list[Column] = []
@@ -176,14 +177,18 @@ def _other_columns(
     return found
 
 
-def _tasks_in(category: str) -> list[str]:
-    if category in averaging.AVERAGED:
-        return [part.task for part in _category_parts(category, 1)]
-    return [each.name for each in registry.tasks().values() if each.category == category]
+def _tasks_in(category: str, known: Iterable[str]) -> list[str]:
+    """Returns tasks of a category: those that its mean has, and others of which there are scores."""
+    every = [each for each in registry.tasks().values() if each.category == category]
+    run = [each.name for each in every if f"{each.name}_{each.metrics[0]}" in known]
+    if category in (*averaging.AVERAGED, _STS):
+        run = [part.task for part in _category_parts(category, 1)] + run
+    return list(dict.fromkeys(run))
 
 
 def _category_parts(category: str, categories: int, known: Container[str] = ()) -> tuple[Part, ...]:
-    scores = [*averaging.AVERAGED[category]]
+    own = [each for each in registry.tasks().values() if each.category == category]
+    scores = [*averaging.AVERAGED.get(category, [f"{t.name}_{t.metrics[0]}" for t in own])]
     weight = 1 / (categories * len(scores))
     scores += [_ALSO[each] for each in scores if _ALSO.get(each) in known]
     return tuple(
