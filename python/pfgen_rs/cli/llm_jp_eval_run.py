@@ -94,8 +94,18 @@ def run(
 
 @options.with_options(llm_jp_eval.SampleOptions, "samples", without=("chat",))
 def prompts(
-    out: Annotated[str, options.out_option("FILE|-", "File to write, or - for stdout.")],
     samples: llm_jp_eval.SampleOptions,
+    out: Annotated[
+        str | None, options.out_option("FILE|-", "File to write, or - for stdout.")
+    ] = None,
+    exchange: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder to write TASK.eval-prompt.json to instead, the files that llm-jp-eval's inference "
+            "repository reads.",
+        ),
+    ] = None,
     prompt_format: Annotated[
         Literal["jsonl", "openai-completions", "openai-chat"],
         typer.Option(
@@ -114,24 +124,39 @@ def prompts(
 
     Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
     lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
-    then tells outputs to other prompts.
+    then tells outputs to other prompts. With --exchange, llm-jp-eval's own pipelines generate, and 'score'
+    reads the folder that they write.
 
-    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+    For example:
+
+    - `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+
+    - `pfgen-rs llm-jp-eval prompts --exchange prompts`
     """
     from pfgen_rs.io import atomic, json_lines
+    from pfgen_rs.llm_jp_eval.exchange import write_exchange
     from pfgen_rs.llm_jp_eval.prompts import items
 
+    if (out is None) == (exchange is None):
+        raise typer.BadParameter(
+            "exactly one of --out and --exchange is needed", param_hint="--out"
+        )
     ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
     if not ours and not model:
         raise typer.BadParameter(
             f"the format {prompt_format} requires the name of a model", param_hint="--model"
         )
     prompts, datas = samples.prompts(), samples.datas()
+    if exchange is not None:
+        count = write_exchange(exchange, datas, samples.limit, prompts)
+        written = f"{counted(count, 'prompt')} of {counted(len(datas), 'task')}"
+        process.emit(f"wrote {written} to {exchange}\n")
+        return
     lines = [
         json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
         for item in items(datas, samples.limit, prompts)
     ]
-    if out == "-":
+    if out is None or out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
@@ -145,8 +170,8 @@ def score(
         Path,
         typer.Argument(
             metavar="OUTPUTS",
-            help="JSON lines (also .gz, .xz, .zst) with id and output, or what OpenAI's batch API or vLLM's "
-            "run-batch returned.",
+            help="JSON lines (also .gz, .xz, .zst) with id and output, what OpenAI's batch API or vLLM's "
+            "run-batch returned, or llm-jp-eval's folder of TASK.eval-generated.json.",
             show_default=False,
         ),
     ],
@@ -167,18 +192,29 @@ def score(
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
     say how the prompts were made, for the signature and result.json; for the outputs.jsonl of a run, this is
-    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples.
+    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples, and
+    so must the prompts in the files of llm-jp-eval's inference, whose _config.json says more.
 
-    Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+    For example:
+
+    - `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+
+    - `pfgen-rs llm-jp-eval score outputs/run1 --out scores`
     """
-    from pfgen_rs.llm_jp_eval import prompts, running, scoring
+    from pfgen_rs.llm_jp_eval import exchange, prompts, running, scoring
 
     n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
-    found = prompts.read_outputs(outputs, samples.split)
-    datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
     chosen = scoring.ScoreSettings(profile, n, samples.prompts(None), every)
-    settings = running.settings_of_outputs(found, datas, chosen)
-    by_task = prompts.outputs_by_task(datas, found, n)
+    if files := exchange.exchange_files(outputs):
+        exchanged = exchange.read_exchange(files)
+        datas = replace(samples, tasks=samples.tasks or list(exchanged.records)).datas()
+        settings = exchanged.settings(chosen)
+        by_task = exchanged.outputs(datas, settings)
+    else:
+        found = prompts.read_outputs(outputs, samples.split)
+        datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
+        settings = running.settings_of_outputs(found, datas, chosen)
+        by_task = prompts.outputs_by_task(datas, found, n)
     try:
         evaluations = scoring.evaluate_profiles(datas, by_task, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:

@@ -152,7 +152,7 @@ def settings_of_outputs(
     known, given = _settings_of_run(found.path), settings.prompts
     if known is not None:
         prompts, sampling = known
-        _check_chosen_prompts(found.path, given, prompts)
+        check_chosen_prompts(found.path, given, prompts)
         check_digests(datas, found, settings.n, prompts, sampling["top_p"])
     else:
         prompts = given if given.shots is not None else replace(given, shots=SHOTS)
@@ -163,7 +163,8 @@ def settings_of_outputs(
     return replace(settings, prompts=prompts, sampling=_sent(sampling, left_out))
 
 
-def _check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+def check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+    """Raise `SettingsError` if settings of prompts were chosen that are not those of outputs."""
     for name, value in asdict(chosen).items():
         own = getattr(made, name)
         if value not in (None, False, own):

@@ -1,0 +1,282 @@
+"""The files that llm-jp-eval's inference repository takes and gives: prompts, and what was generated.
+
+{task}.eval-prompt.json       `target_dataset`, `config`, `output_length`, `samples`: prompt, input, gold
+{task}.eval-generated.json    the same, with `generated` in every sample
+_config.json                  beside those: model, sampling, parser of thoughts
+
+Samples are found by the `id` that files of this package have, else by prompt, input and gold.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs import _native
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import atomic
+from pfgen_rs.llm_jp_eval import registry
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, read_object, used
+from pfgen_rs.llm_jp_eval.measures import normalized_gold
+from pfgen_rs.llm_jp_eval.prompts import SHOTS, Item, PromptSettings, items
+from pfgen_rs.llm_jp_eval.running import check_chosen_prompts
+from pfgen_rs.llm_jp_eval.scoring import SAMPLING, ScoreSettings
+
+PROMPTS, GENERATED, CONFIG = ".eval-prompt.json", ".eval-generated.json", "_config.json"
+_LARGEST = 4 << 30  # bytes of a file
+_SHOWN = 20  # characters of a prompt
+_DEEPEST = 6  # levels of `_config.json`
+_PATH = "pretrained_model_name_or_path"
+_KNOWN: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(SAMPLING, (int, float)),
+    **dict.fromkeys(("model", _PATH, "reasoning_parser"), str),
+    "apply_chat_template": bool,
+}
+"""What is looked for in `_config.json`."""
+_OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile", "tokenizer")
+"""Parts of it that do not say how outputs were generated."""
+
+
+def write_exchange(
+    folder: Path, datas: Sequence[TaskData], n: int | None, prompts: PromptSettings
+) -> int:
+    """Write a file of prompts a task; returns their number. Raises `SettingsError` and `OutputError`."""
+    asked = {data.task: list(items([data], n, prompts)) for data in datas}
+    digests = {item.id: item.digest() for own in asked.values() for item in own}
+    config = {
+        "program": f"pfgen_rs {_native.__version__}",
+        "profile": registry.DEFAULT,
+        "split": datas[0].split,
+        "n": n,
+        **asdict(prompts),
+        "data": {name: digest for data in datas for name, digest in files_of(data).items()},
+        "prompts_sha256": sha256("".join(digests.values()).encode()).hexdigest(),
+        "output_length_delta": 0,
+    }
+    for data in datas:
+        samples = [
+            {
+                "prompt": item.prompt,
+                "input": sample.input,
+                "gold": sample.output,
+                "id": item.id,
+                "digest": digests[item.id],
+            }
+            for item, sample in zip(asked[data.task], data.samples, strict=False)
+        ]
+        content = {
+            "target_dataset": data.task,
+            "config": config,
+            "output_length": asked[data.task][0].max_tokens,
+            "samples": samples,
+        }
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        atomic.write_atomic(folder / f"{data.task}{PROMPTS}", text.encode())
+    return len(digests)
+
+
+def exchange_files(place: Path) -> list[Path]:
+    """Returns the files of generated texts in a folder, or that are `place`; none if it has other outputs."""
+    found = sorted(place.glob(f"*{GENERATED}")) if place.is_dir() else [place]
+    return [path for path in found if path.name.endswith(GENERATED)]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What was generated elsewhere: the files and their objects by task, and what is known of how."""
+
+    files: Mapping[str, Path]
+    records: Mapping[str, Mapping[str, Any]]
+    inference: Mapping[str, Any]
+
+    def settings(self, chosen: ScoreSettings) -> ScoreSettings:
+        """Returns settings with what the files say. Raises `SettingsError` for choices that contradict it."""
+        path, made = next(iter(self.files.values())), _made(next(iter(self.records.values())))
+        prompts = made.get("prompts") or chosen.prompts
+        check_chosen_prompts(path, replace(chosen.prompts, chat=False), prompts)
+        prompts = replace(
+            prompts,
+            shots=SHOTS if prompts.shots is None else prompts.shots,
+            chat=chosen.prompts.chat or self.inference.get("apply_chat_template", False),
+        )
+        known = {name: self.inference[name] for name in SAMPLING if name in self.inference}
+        n = chosen.n or made.get("n")
+        return replace(chosen, n=n, prompts=prompts, sampling=known, inference=self.inference)
+
+    def outputs(
+        self, datas: Sequence[TaskData], settings: ScoreSettings
+    ) -> dict[str, list[str | None]]:
+        """Returns the outputs of the first samples of each task in order, `None` for those that are missing.
+
+        Raises `InputError` with file and sample for those that occur twice, answer other prompts than those
+        of the settings, or are of no sample of the data.
+        """
+        return {data.task: self._of_task(data, settings) for data in datas}
+
+    def _of_task(self, data: TaskData, settings: ScoreSettings) -> list[str | None]:
+        record, found = self.records.get(data.task, {"samples": ()}), dict[int, str | None]()
+        if (split := _made(record).get("split", data.split)) != data.split:
+            problem = f"is of the split {split}: choose --split {split}"
+            raise InputError(problem, path=self.files[data.task])
+        asked = list(items([data], None, settings.prompts))
+        places: dict[tuple[str, ...], list[Item]] = defaultdict(list)
+        for item, own in zip(asked, data.samples, strict=True):
+            places[item.id,].append(item)
+            places[_key(item.prompt, own.input, own.output)].append(item)
+        for number, sample in enumerate(record["samples"]):
+            try:
+                prompt, given, gold = (_text(sample, name) for name in ("prompt", "input", "gold"))
+                key = (_text(sample, "id"),) if "id" in sample else _key(prompt, given, gold)
+                free = [item for item in places.get(key, ()) if item.index not in found]
+                if key in places and not free:
+                    raise InputError("is there twice")
+                meant = free or [asked[n] for n, s in enumerate(data.samples) if s.input == given]
+                if not meant:
+                    raise InputError(f"is foreign: no sample has the input {given!r:.60}")
+                _check_prompt(prompt, meant[0], sample, record, data)
+                if not free:
+                    raise InputError(f"is foreign: its gold or id is not that of {meant[0].id}")
+                found[meant[0].index] = _output(sample)
+            except InputError as error:
+                problem = f"sample {number} {error.problem}"
+                raise InputError(problem, path=self.files[data.task]) from None
+        return [found.get(index) for index in range(used(data, settings.n))]
+
+
+def read_exchange(files: Sequence[Path]) -> Exchanged:
+    """Read files of generated texts, and `_config.json` beside them.
+
+    Raises `InputError` for files that are not of the task that their names say, of tasks that are not known,
+    and whose prompts were made with other settings than those of the first.
+    """
+    paths = {path.name.removesuffix(GENERATED): path for path in files}
+    records = {task: _record(task, path) for task, path in paths.items()}
+    first = _made(records[next(iter(paths))])
+    for task, record in records.items():
+        for name, value in _made(record).items():
+            if value != first.get(name):
+                problem = (
+                    f"was made with {name}={value}, but {files[0].name} with {first.get(name)}"
+                )
+                raise InputError(problem, path=paths[task])
+    beside = files[0].with_name(CONFIG)
+    config = read_object(beside)[0] if beside.exists() else {}
+    inference: dict[str, Any] = {"output_length_delta": first["delta"]} if first["delta"] else {}
+    for name, kind in _KNOWN.items():
+        values = {each for each in _values(config, name) if isinstance(each, kind)}
+        if len(values) == 1:  # of several it is not known which was used
+            inference.setdefault("model" if name == _PATH else name, values.pop())
+    samples = {
+        task: _texts(record["samples"], "reasoning_content") for task, record in records.items()
+    }
+    if thoughts := {task: texts for task, texts in samples.items() if texts}:
+        inference["thoughts"] = {
+            task: {"outputs": len(texts), "characters": sum(map(len, texts))}
+            for task, texts in thoughts.items()
+        }
+    systems = {
+        text for each in records.values() for text in _texts(each["samples"], "system_prompt")
+    }
+    if systems:
+        inference["system_prompt"] = sha256("\0".join(sorted(systems)).encode()).hexdigest()[:8]
+    return Exchanged(paths, records, inference)
+
+
+def _record(task: str, path: Path) -> dict[str, Any]:
+    """Returns the object in a file of generated texts."""
+    if path.stat().st_size > _LARGEST:
+        raise InputError(f"is larger than {_LARGEST >> 30} GiB", path=path)
+    record, _ = read_object(path)
+    if record.get("target_dataset") != task or not isinstance(record.get("samples"), list):
+        raise InputError(f"must have 'samples', and {task!r} as its 'target_dataset'", path=path)
+    if task not in registry.tasks():
+        problem = f"{task!r} is not a known task: see 'pfgen-rs llm-jp-eval tasks'"
+        raise InputError(problem, path=path)
+    return record
+
+
+def _made(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how prompts were made, as far as `config` says: all of it where this package wrote the file."""
+    config = record.get("config")
+    delta = config.get("output_length_delta", 0) if isinstance(config, dict) else 0
+    made: dict[str, Any] = {"delta": delta if type(delta) is int else 0}
+    match config:
+        case {
+            "shots": int(shots),
+            "prompt": str() | None as prompt,
+            "fewshots": str() | None as fewshots,
+            "max_tokens": int() | None as limit,
+            "n": int() | None as n,
+            "split": str(split),
+        }:
+            settings = PromptSettings(shots, prompt, fewshots, False, limit)
+            return {**made, "split": split, "n": n, "prompts": settings}
+    return made
+
+
+def _values(config: Mapping[str, Any], name: str, depth: int = _DEEPEST) -> Iterator[Any]:
+    """Yield the values that a name has anywhere in a configuration, if they may be shown on a line."""
+    for key, value in config.items():
+        if isinstance(value, dict) and depth and key not in _OTHERS:
+            yield from _values(value, name, depth - 1)
+        elif key == name and str(value).isprintable() and "|" not in str(value):
+            yield value
+
+
+def _texts(samples: Sequence[Any], name: str) -> list[str]:
+    """Returns the texts that samples have under a name, without empty ones."""
+    found = [sample.get(name) for sample in samples if isinstance(sample, dict)]
+    return [text for text in found if isinstance(text, str) and text]
+
+
+def _key(prompt: str, given: str, gold: str) -> tuple[str, ...]:
+    return prompt, given, normalized_gold(gold)
+
+
+def _text(sample: Any, name: str) -> str:
+    value = sample.get(name) if isinstance(sample, dict) else None
+    if not isinstance(value, str):
+        raise InputError(f"lacks the text {name!r}")
+    return value
+
+
+def _output(sample: Mapping[str, Any]) -> str | None:
+    """Returns what was generated, without thoughts; `None` if nothing was."""
+    text = sample.get("generated")
+    if text is not None and not isinstance(text, str):
+        raise InputError("must have text under 'generated'")
+    return "" if text is None and sample.get("reasoning_content") else text
+
+
+def _check_prompt(
+    prompt: str, item: Item, sample: Mapping[str, Any], record: Mapping[str, Any], data: TaskData
+) -> None:
+    """Raise `InputError` with what differs if a sample was not asked as this package would ask it."""
+    digest, limit = item.digest(), record.get("output_length")
+    if (
+        prompt == item.prompt
+        and limit == item.max_tokens
+        and sample.get("digest", digest) == digest
+    ):
+        return
+    config = record.get("config")
+    files = config.get("data") if isinstance(config, dict) else None
+    for name, own in files_of(data).items():
+        if isinstance(files, dict) and files.get(name, own) != own:
+            raise InputError(f"was made from another file {name} than that of --data")
+    if prompt == item.prompt:
+        problem = (
+            f"had at most {limit!r:.20} new tokens, not {item.max_tokens}: choose --max-tokens"
+        )
+        raise InputError(problem)
+    place = next(
+        (n for n, (a, b) in enumerate(zip(prompt, item.prompt, strict=False)) if a != b), 0
+    )
+    one, other = (text[place : place + _SHOWN] for text in (prompt, item.prompt))
+    raise InputError(
+        f"answers another prompt than that of {item.id} here: at character {place} it says {one!r}, not "
+        f"{other!r}: choose --data, --shots and the other options of prompts as they were"
+    )
