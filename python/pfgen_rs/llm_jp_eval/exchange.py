@@ -29,13 +29,13 @@ PROMPTS, GENERATED, CONFIG = ".eval-prompt.json", ".eval-generated.json", "_conf
 _LARGEST = 4 << 30  # bytes of a file
 _SHOWN = 20  # characters of a prompt
 _DEEPEST = 6  # levels of `_config.json`
-_PATH = "pretrained_model_name_or_path"
-_KNOWN: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(SAMPLING, (int, float)),
-    **dict.fromkeys(("model", _PATH, "reasoning_parser"), str),
-    "apply_chat_template": bool,
+_KNOWN: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
+    **{name: ((int, float), (name,)) for name in SAMPLING},
+    "model": ((str,), ("model", "pretrained_model_name_or_path")),
+    "reasoning_parser": ((str,), ("reasoning_parser",)),
+    "apply_chat_template": ((bool,), ("apply_chat_template",)),
 }
-"""What is looked for in `_config.json`."""
+"""What is looked for in `_config.json`: types, and names there."""
 _OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile", "tokenizer")
 """Parts of it that do not say how outputs were generated."""
 
@@ -44,8 +44,8 @@ def write_exchange(
     folder: Path, datas: Sequence[TaskData], n: int | None, prompts: PromptSettings
 ) -> int:
     """Write a file of prompts a task; returns their number. Raises `SettingsError` and `OutputError`."""
-    asked = {data.task: list(items([data], n, prompts)) for data in datas}
-    digests = {item.id: item.digest() for own in asked.values() for item in own}
+    asked = {data.task: [each.record() for each in items([data], n, prompts)] for data in datas}
+    digests = [record["digest"] for own in asked.values() for record in own]
     config = {
         "program": f"pfgen_rs {_native.__version__}",
         "profile": registry.DEFAULT,
@@ -53,25 +53,19 @@ def write_exchange(
         "n": n,
         **asdict(prompts),
         "data": {name: digest for data in datas for name, digest in files_of(data).items()},
-        "prompts_sha256": sha256("".join(digests.values()).encode()).hexdigest(),
+        "prompts_sha256": sha256("".join(digests).encode()).hexdigest(),
         "output_length_delta": 0,
     }
     for data in datas:
-        samples = [
-            {
-                "prompt": item.prompt,
-                "input": sample.input,
-                "gold": sample.output,
-                "id": item.id,
-                "digest": digests[item.id],
-            }
-            for item, sample in zip(asked[data.task], data.samples, strict=False)
-        ]
+        own = asked[data.task]
         content = {
             "target_dataset": data.task,
             "config": config,
-            "output_length": asked[data.task][0].max_tokens,
-            "samples": samples,
+            "output_length": own[0]["max_tokens"],
+            "samples": [
+                {**record, "input": sample.input, "gold": sample.output}
+                for record, sample in zip(own, data.samples, strict=False)
+            ],
         }
         text = json.dumps(content, ensure_ascii=False, indent=1)
         atomic.write_atomic(folder / f"{data.task}{PROMPTS}", text.encode())
@@ -164,30 +158,30 @@ def read_exchange(files: Sequence[Path]) -> Exchanged:
                 raise InputError(problem, path=paths[task])
     beside = files[0].with_name(CONFIG)
     config = read_object(beside)[0] if beside.exists() else {}
-    inference: dict[str, Any] = {"output_length_delta": first["delta"]} if first["delta"] else {}
-    for name, kind in _KNOWN.items():
-        values = {each for each in _values(config, name) if isinstance(each, kind)}
+    return Exchanged(paths, records, _inference(config, records, first["delta"]))
+
+
+def _inference(
+    config: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]], delta: int
+) -> dict[str, Any]:
+    """Returns what is known of how outputs were generated, and how many had thoughts, of what length."""
+    found: dict[str, Any] = {"output_length_delta": delta} if delta else {}
+    for name, (types, names) in _KNOWN.items():
+        values = {each for each in _values(config, names) if type(each) in types}
         if len(values) == 1:  # of several it is not known which was used
-            inference.setdefault("model" if name == _PATH else name, values.pop())
-    samples = {
-        task: _texts(record["samples"], "reasoning_content") for task, record in records.items()
-    }
-    if thoughts := {task: texts for task, texts in samples.items() if texts}:
-        inference["thoughts"] = {
-            task: {"outputs": len(texts), "characters": sum(map(len, texts))}
-            for task, texts in thoughts.items()
-        }
-    systems = {
-        text for each in records.values() for text in _texts(each["samples"], "system_prompt")
-    }
-    if systems:
-        inference["system_prompt"] = sha256("\0".join(sorted(systems)).encode()).hexdigest()[:8]
-    return Exchanged(paths, records, inference)
+            found[name] = values.pop()
+    for task, record in records.items():
+        if lengths := list(map(len, _texts(record, "reasoning_content"))):
+            thoughts = {"outputs": len(lengths), "characters": sum(lengths)}
+            found.setdefault("thoughts", {})[task] = thoughts
+    if systems := {text for record in records.values() for text in _texts(record, "system_prompt")}:
+        found["system_prompt"] = sha256("\0".join(sorted(systems)).encode()).hexdigest()[:8]
+    return found
 
 
 def _record(task: str, path: Path) -> dict[str, Any]:
     """Returns the object in a file of generated texts."""
-    if path.stat().st_size > _LARGEST:
+    if path.is_file() and path.stat().st_size > _LARGEST:
         raise InputError(f"is larger than {_LARGEST >> 30} GiB", path=path)
     record, _ = read_object(path)
     if record.get("target_dataset") != task or not isinstance(record.get("samples"), list):
@@ -217,18 +211,20 @@ def _made(record: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _values(config: Mapping[str, Any], name: str, depth: int = _DEEPEST) -> Iterator[Any]:
-    """Yield the values that a name has anywhere in a configuration, if they may be shown on a line."""
+def _values(
+    config: Mapping[str, Any], names: tuple[str, ...], depth: int = _DEEPEST
+) -> Iterator[Any]:
+    """Yield the values that names have anywhere in a configuration, if they may be shown on a line."""
     for key, value in config.items():
         if isinstance(value, dict) and depth and key not in _OTHERS:
-            yield from _values(value, name, depth - 1)
-        elif key == name and str(value).isprintable() and "|" not in str(value):
+            yield from _values(value, names, depth - 1)
+        elif key in names and str(value).isprintable() and "|" not in str(value):
             yield value
 
 
-def _texts(samples: Sequence[Any], name: str) -> list[str]:
+def _texts(record: Mapping[str, Any], name: str) -> list[str]:
     """Returns the texts that samples have under a name, without empty ones."""
-    found = [sample.get(name) for sample in samples if isinstance(sample, dict)]
+    found = [sample.get(name) for sample in record["samples"] if isinstance(sample, dict)]
     return [text for text in found if isinstance(text, str) and text]
 
 
@@ -268,10 +264,8 @@ def _check_prompt(
         if isinstance(files, dict) and files.get(name, own) != own:
             raise InputError(f"was made from another file {name} than that of --data")
     if prompt == item.prompt:
-        problem = (
-            f"had at most {limit!r:.20} new tokens, not {item.max_tokens}: choose --max-tokens"
-        )
-        raise InputError(problem)
+        tokens = f"had at most {limit!r:.20} new tokens, not {item.max_tokens}: choose --max-tokens"
+        raise InputError("has a wrong digest" if limit == item.max_tokens else tokens)
     place = next(
         (n for n, (a, b) in enumerate(zip(prompt, item.prompt, strict=False)) if a != b), 0
     )
