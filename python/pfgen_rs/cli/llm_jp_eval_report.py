@@ -1,6 +1,6 @@
 """`pfgen-rs llm-jp-eval report` and `plot`: tables, pages and figures of runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,9 +11,11 @@ from rich.table import Table
 from pfgen_rs import lazy
 from pfgen_rs.cli import app, llm_jp_eval, options, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
+from pfgen_rs.io.text import plural
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.diagnosis import Diagnosis
     from pfgen_rs.llm_jp_eval.report import pages, report as reports
     from pfgen_rs.llm_jp_eval.report.comparing import Column, ColumnEstimate, ColumnPair
 else:
@@ -25,6 +27,10 @@ _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: 
 _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_DIAGNOSIS = (
+    "% of answers: right; wrong only for their form, by the first way of reading them that makes them right; "
+    "wrong, and what is seen of these; scores do not count forms"
+)
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
 
 
@@ -47,6 +53,7 @@ def _page_path(path: Path | None) -> Path | None:
 def report(
     runs: ReportRuns,
     tasks: llm_jp_eval.TaskNames = None,
+    task_folder: llm_jp_eval.TaskFolders = None,
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
@@ -88,6 +95,7 @@ def report(
     from pfgen_rs.llm_jp_eval.registry import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
+    llm_jp_eval.add_folders(task_folder)
     wanted = llm_jp_eval.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with terminal.busy("comparing runs"):
@@ -253,6 +261,35 @@ def _pair_table(
             shown["difference"].style = "bold"
         table.add_row(*shown.values())
     return table
+
+
+def show_diagnosis(diagnoses: "Mapping[str, Mapping[str, Diagnosis]]") -> None:
+    """Print what answers lost to form, by run (named if there are several) and task."""
+    for run, found in diagnoses.items():
+        lost = sum(own.counts["all"] for own in found.values())
+        if not any(any(own.counts.values()) for own in found.values()):
+            continue
+        terminal.show(terminal.first_that_fits(*_diagnosis_tables(run, found)), _DIAGNOSIS)
+        if lost:
+            answers = plural(lost, "answer is", "answers are")
+            process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
+
+
+def _diagnosis_tables(run: str, found: "Mapping[str, Diagnosis]") -> Iterator[Table]:
+    """Yield tables of shares by task: all that there are, and without single forms."""
+    from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES
+
+    rows = {task: own.shown() for task, own in found.items() if any(own.counts.values())}
+    there = [name for name in NAMES if any(own.get(name) for own in rows.values())]
+    for names in (there, [name for name in there if name not in FORMS]):
+        cells = [[task, *(_percent(own.get(name)) for name in names)] for task, own in rows.items()]
+        headings = [NAMES[name] for name in names]
+        title = " ".join(filter(None, ("lost to form", run)))
+        yield terminal.new_table("task", *headings, numbers=headings, title=title, rows=cells)
+
+
+def _percent(share: float | None) -> str:
+    return f"{100 * share:.1f}" if share else ""
 
 
 def plot(

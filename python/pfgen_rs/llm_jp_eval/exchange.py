@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic
 from pfgen_rs.llm_jp_eval import registry
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, read_object, used
 from pfgen_rs.llm_jp_eval.measures import normalized_gold
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, Item, PromptSettings, items
+from pfgen_rs.llm_jp_eval.prompts import Item, Matched, PromptSettings, items
+from pfgen_rs.llm_jp_eval.registry import plain_name
 from pfgen_rs.llm_jp_eval.running import check_chosen_prompts
-from pfgen_rs.llm_jp_eval.scoring import SAMPLING, ScoreSettings
+from pfgen_rs.llm_jp_eval.scoring import SAMPLING, Plan, ScoreSettings
 
 PROMPTS, GENERATED, CONFIG = ".eval-prompt.json", ".eval-generated.json", "_config.json"
+_CHOOSE = "choose --shots 0, or another profile"
 _LARGEST = 4 << 30  # bytes of a file
 _SHOWN = 20  # characters of a prompt
 _DEEPEST = 6  # levels of `_config.json`
@@ -40,36 +42,47 @@ _OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile
 """Parts of it that do not say how outputs were generated."""
 
 
-def write_exchange(
-    folder: Path, datas: Sequence[TaskData], n: int | None, prompts: PromptSettings
-) -> int:
-    """Write a file of prompts a task; returns their number. Raises `SettingsError` and `OutputError`."""
-    asked = {data.task: [each.record() for each in items([data], n, prompts)] for data in datas}
-    digests = [record["digest"] for own in asked.values() for record in own]
+def write_exchange(folder: Path, plans: Sequence[Plan]) -> int:
+    """Write a file of prompts a task; returns the number of prompts.
+
+    Raises `SettingsError` unless each sample has a single prompt without earlier turns, and `OutputError`.
+    """
+    (datas, settings), *others = plans
+    if others:
+        raise SettingsError("files of prompts are those of a single profile: choose one")
+    asked = {plain_name(data.task): _asked(data, settings, settings.n) for data in datas}
+    if len(asked) < len(datas):
+        raise SettingsError(f"{settings.profile} asks with several numbers of examples: {_CHOOSE}")
+    digests = [item.digest() for own in asked.values() for item in own]
     config = {
         "program": f"pfgen_rs {_native.__version__}",
-        "profile": registry.DEFAULT,
+        "profile": settings.profile,
         "split": datas[0].split,
-        "n": n,
-        **asdict(prompts),
+        "n": settings.n,
+        **asdict(settings.prompts),
         "data": {name: digest for data in datas for name, digest in files_of(data).items()},
         "prompts_sha256": sha256("".join(digests).encode()).hexdigest(),
         "output_length_delta": 0,
     }
-    for data in datas:
-        own = asked[data.task]
+    for (task, own), data in zip(asked.items(), datas, strict=True):
         content = {
-            "target_dataset": data.task,
+            "target_dataset": task,
             "config": config,
-            "output_length": own[0]["max_tokens"],
+            "output_length": own[0].max_tokens,
             "samples": [
-                {**record, "input": sample.input, "gold": sample.output}
-                for record, sample in zip(own, data.samples, strict=False)
+                {**item.record(), "input": sample.input, "gold": sample.output}
+                for item, sample in zip(own, data.samples, strict=False)
             ],
         }
         text = json.dumps(content, ensure_ascii=False, indent=1)
-        atomic.write_atomic(folder / f"{data.task}{PROMPTS}", text.encode())
+        atomic.write_atomic(folder / f"{task}{PROMPTS}", text.encode())
     return len(digests)
+
+
+def _asked(data: TaskData, settings: ScoreSettings, n: int | None = None) -> list[Item]:
+    if settings.prompts.turns(data):
+        raise SettingsError(f"prompts of {data.task} are chats with several turns: {_CHOOSE}")
+    return list(items([data], n, settings.prompts))
 
 
 def exchange_files(place: Path) -> list[Path]:
@@ -86,36 +99,58 @@ class Exchanged:
     records: Mapping[str, Mapping[str, Any]]
     inference: Mapping[str, Any]
 
+    @property
+    def made(self) -> Mapping[str, Any]:
+        """How the prompts of the first file were made, as far as it says."""
+        return _made(next(iter(self.records.values())))
+
     def settings(self, chosen: ScoreSettings) -> ScoreSettings:
         """Returns settings with what the files say. Raises `SettingsError` for choices that contradict it."""
-        path, made = next(iter(self.files.values())), _made(next(iter(self.records.values())))
-        prompts = made.get("prompts") or chosen.prompts
-        check_chosen_prompts(path, replace(chosen.prompts, chat=False), prompts)
-        prompts = replace(
-            prompts,
-            shots=SHOTS if prompts.shots is None else prompts.shots,
-            chat=chosen.prompts.chat or self.inference.get("apply_chat_template", False),
+        if not (made := self.made.get("prompts")):
+            return chosen
+        check_chosen_prompts(
+            next(iter(self.files.values())), replace(chosen.prompts, chat=False), made
         )
-        known = {name: self.inference[name] for name in SAMPLING if name in self.inference}
-        n = chosen.n or made.get("n")
-        return replace(chosen, n=n, prompts=prompts, sampling=known, inference=self.inference)
+        n, profile = chosen.n or self.made["n"], self.made["profile"]
+        return replace(
+            chosen, n=n, prompts=replace(made, chat=chosen.prompts.chat), profile=profile
+        )
 
-    def outputs(
-        self, datas: Sequence[TaskData], settings: ScoreSettings
-    ) -> dict[str, list[str | None]]:
-        """Returns the outputs of the first samples of each task in order, `None` for those that are missing.
+    def shots(self, chosen: int | None) -> int | None:
+        """Returns the number of examples that was chosen or that files have, `None` for the profile's."""
+        made = self.made.get("prompts")
+        if chosen is not None or made is None:
+            return chosen
+        usual = registry.find_profile(self.made["profile"]).shots
+        return None if (made.shots,) == usual else made.shots
+
+    def matched(self, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
+        """Returns plans with what is known of how outputs were made, and these outputs.
 
         Raises `InputError` with file and sample for those that occur twice, answer other prompts than those
-        of the settings, or are of no sample of the data.
+        of the plan, or are of no sample of the data.
         """
-        return {data.task: self._of_task(data, settings) for data in datas}
+        found = []
+        known = {name: self.inference[name] for name in SAMPLING if name in self.inference}
+        for datas, settings in plans:
+            prompts = settings.prompts
+            chat = prompts.chat or self.inference.get("apply_chat_template", False)
+            usual = registry.find_profile(settings.profile).shots[0]
+            shots = usual if prompts.shots is None else prompts.shots
+            prompts = replace(prompts, shots=shots, chat=chat)
+            own = replace(settings, prompts=prompts, sampling=known, inference=self.inference)
+            texts = {data.task: self._of_task(data, own) for data in datas}
+            found.append((Plan(datas, own), Matched(texts)))
+        return found
 
     def _of_task(self, data: TaskData, settings: ScoreSettings) -> list[str | None]:
-        record, found = self.records.get(data.task, {"samples": ()}), dict[int, str | None]()
+        task, found = plain_name(data.task), dict[int, str | None]()
+        record = self.records.get(task, {"samples": ()})
         if (split := _made(record).get("split", data.split)) != data.split:
-            problem = f"is of the split {split}: choose --split {split}"
-            raise InputError(problem, path=self.files[data.task])
-        asked = list(items([data], None, settings.prompts))
+            raise InputError(
+                f"is of the split {split}: choose --split {split}", path=self.files[task]
+            )
+        asked = _asked(data, settings)
         places: dict[tuple[str, ...], list[Item]] = defaultdict(list)
         for item, own in zip(asked, data.samples, strict=True):
             places[item.id,].append(item)
@@ -136,7 +171,7 @@ class Exchanged:
                 found[meant[0].index] = _output(sample)
             except InputError as error:
                 problem = f"sample {number} {error.problem}"
-                raise InputError(problem, path=self.files[data.task]) from None
+                raise InputError(problem, path=self.files[task]) from None
         return [found.get(index) for index in range(used(data, settings.n))]
 
 
@@ -199,6 +234,7 @@ def _made(record: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"delta": delta if type(delta) is int else 0}
     match config:
         case {
+            "profile": str(profile),
             "shots": int(shots),
             "prompt": str() | None as prompt,
             "fewshots": str() | None as fewshots,
@@ -207,7 +243,7 @@ def _made(record: Mapping[str, Any]) -> dict[str, Any]:
             "split": str(split),
         }:
             settings = PromptSettings(shots, prompt, fewshots, False, limit)
-            return {**made, "split": split, "n": n, "prompts": settings}
+            return {**made, "profile": profile, "split": split, "n": n, "prompts": settings}
     return made
 
 

@@ -120,7 +120,7 @@ def _check_name(name: str, new: Callable[..., object]) -> None:
         raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 
 
-def _home(function: Callable[..., object]) -> str:
+def _home(function: object) -> str:
     """Returns the module of a function, or of that behind a `partial`."""
     return str(getattr(function, "func", function).__module__)
 
@@ -202,6 +202,15 @@ def normalized_gold(text: str) -> str:
 def exact_match(prediction: str, gold: str) -> float:
     """Returns 1.0 for equal texts, else 0.0. NUL characters at their ends do not count."""
     return float(prediction.rstrip("\0") == gold.rstrip("\0"))
+
+
+def is_float(text: str) -> bool:
+    """Whether Python's `float` takes a text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @sample_metric("char_f1", native=True)

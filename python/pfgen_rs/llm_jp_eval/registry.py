@@ -10,12 +10,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeVar
+from types import MappingProxyType, UnionType
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.registry import loaded
@@ -27,9 +27,12 @@ DEFAULT = "1.3.0"
 GROUP = "pfgen_rs.llm_jp_eval_tasks"
 ENVIRONMENT = "PFGEN_RS_TASKS"
 
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""What tasks and profiles may be called."""
+
 _PACKAGE = Path(__file__).with_name("registered")
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 T = TypeVar("T", "TaskInfo", "Profile")
+Value = TypeVar("Value")
 _folders: list[Path] = []
 
 
@@ -55,17 +58,18 @@ class Source:
 class TaskInfo:
     """A task: `output_length` is the maximum number of new tokens; the first metric is the main one.
 
-    What an evaluation file states itself counts, not what stands here. `few_shots`: number of examples in
-    prompts, if it is not the profile's. `answer_pattern`: name of a pattern, or a regular expression, that
-    extracts the answer from outputs. `template`: of prompts, instead of the profile's. `labels`: the answers
-    that there are. `cluster`: a regular expression whose group is the same for samples that share a context,
-    so that standard errors are clustered by it. `data`: paths of evaluation files by split, of tasks that
-    bring their own. `path`: the file that says so.
+    What an evaluation file states itself counts, not what stands here. `splits`: those that there are; by
+    default all, or those of `data`. `few_shots`: number of examples in prompts, if it is not the profile's.
+    `reading`: steps from outputs to predictions, likewise. `answer_pattern`: name of a pattern, or a regular
+    expression, that extracts the answer from predictions. `template`: of prompts, instead of the profile's.
+    `labels`: the answers that there are. `cluster`: a regular expression whose group is the same for samples
+    that share a context, so that standard errors are clustered by it. `data`: paths of evaluation files by
+    split, of tasks that bring their own. `path`: the file that says so.
     """
 
     name: str
-    category: str = ""
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str, ...]
+    category: str = "other"
     output_length: int | None = None
     instruction: str | None = None
     dataset: str = ""
@@ -73,6 +77,7 @@ class TaskInfo:
     splits: tuple[str, ...] = SPLITS
     few_shots: int | None = None
     template: str | None = None
+    reading: tuple[str, ...] = ()
     answer_pattern: str | None = None
     labels: tuple[str, ...] = ()
     language: str = "ja"
@@ -86,6 +91,11 @@ class TaskInfo:
         """The licence of the data; empty if it is not known."""
         return self.source.licence if self.source else ""
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the task is not one of this package."""
+        return _PACKAGE not in self.path.parents
+
     def described(self) -> dict[str, Any]:
         """Returns the task as JSON types, without what is not known and where its files are."""
         every = {
@@ -98,41 +108,64 @@ class TaskInfo:
 class Profile:
     """How a board asks, reads outputs, scores and averages.
 
-    `shots`: numbers of examples, each of which is a run of its own; `task_shots`: by task. `split`, `limit`:
-    the samples, and how many of each task by default. `chat`: what makes the turns of a chat, nothing for a
-    single prompt. `reading`: steps from an output to the prediction; `task_reading`: by task, or by the
-    beginning of names (`jmmlu_*`). `metrics`: metrics by task that count whatever its file says.
-    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean.
-    `average`: the main one, if there is one. `averaging`: name of what makes the averages otherwise.
+    What is given by task may be given by the beginning of names (`jmmlu_*`). `shots`: numbers of examples,
+    each of which is a run of its own; `task_shots`: by task. `split`, `limit`: the samples, and how many of
+    each task by default; `task_limits`: by task. `chat`: what the first turn of a chat begins with, empty for
+    a single prompt. `sampling`: `temperature` and `top_p`.
+
+    `reading`: steps from an output to the prediction (`reading.STEPS`); `task_reading`: by task. `metrics`:
+    metrics by task that count whatever its file says. `computed`: metrics that are computed as others.
+    `refused`: metrics that this board does not have. `control`: form of predictions by task
+    (`profiles.controlled`). `mean`: how a task's values are summed, `exact` or `kahan`.
+
+    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean;
+    `weights`: by average, of categories, if not 1; `groups`: subjects by their common figure. `average`: the
+    main one, if there is one. `lacking`: what a category without any score counts as; without it, such a
+    category is left out. `averaging`: the code that makes averages (`board_averages.AVERAGINGS`).
     """
 
     name: str
     tasks: tuple[str, ...]
     about: str = ""
     shots: tuple[int, ...] = (4,)
-    task_shots: Mapping[str, int] = field(default_factory=dict)
+    task_shots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     split: str = "test"
     limit: int | None = None
+    task_limits: Mapping[str, int] = field(default_factory=dict)
     chat: str = ""
     sampling: Mapping[str, float] = field(default_factory=dict)
     reading: tuple[str, ...] = ("cut", "nfkc")
     task_reading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
     control: Mapping[str, str] = field(default_factory=dict)
+    mean: str = "exact"
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     average: str = ""
+    lacking: float | None = None
     averaging: str = "means"
     path: Path = Path()
 
     def steps(self, task: str) -> tuple[str, ...]:
         """Returns the steps from a task's outputs to predictions."""
-        if task in self.task_reading:
-            return self.task_reading[task]
-        for name, steps in self.task_reading.items():
-            if name.endswith("*") and task.startswith(name[:-1]):
-                return steps
-        return self.reading
+        return of_task(self.task_reading, task, self.reading)
+
+
+def plain_name(task: str) -> str:
+    """Returns the name of a task without the number of examples that its name ends in (`jamp@2`)."""
+    return task.partition("@")[0]
+
+
+def of_task(values: Mapping[str, Value], task: str, default: Value) -> Value:
+    """Returns what is given for a task, or for the beginning of its name (`jmmlu_*`)."""
+    own = plain_name(task)
+    fitting = (n for n in values if n.endswith("*") and own.startswith(n[:-1]))
+    name = own if own in values else next(fitting, None)
+    return default if name is None else values[name]
 
 
 @cache
@@ -151,8 +184,15 @@ def profiles() -> Mapping[str, Profile]:
 def find_task(name: str) -> TaskInfo:
     """Returns a task by name. Raises `SettingsError` for unknown names."""
     if name not in tasks():
-        raise SettingsError(f"unknown task {name!r}: expected one of {', '.join(tasks())}")
+        raise _unknown_task(name, tasks())
     return tasks()[name]
+
+
+def _unknown_task(name: str, known: Iterable[str]) -> SettingsError:
+    return SettingsError(
+        f"unknown task {name!r}: expected one of {', '.join(known)}, or one of your own, which a file "
+        f"{name}.toml makes known (--task-folder, {ENVIRONMENT})"
+    )
 
 
 def find_profile(name: str) -> Profile:
@@ -162,19 +202,36 @@ def find_profile(name: str) -> Profile:
     return profiles()[name]
 
 
+def cluster_of(task: str, text: str) -> str | None:
+    """Returns what the input of a sample shares with others of its cluster, such as a text asked about.
+
+    `None` for tasks without clusters, and inputs in which the task's expression finds nothing. Raises
+    `InputError` for an expression that is none.
+    """
+    info = tasks().get(task)
+    if info is None or info.cluster is None:
+        return None
+    try:
+        found = re.search(info.cluster, text, re.DOTALL)
+    except re.error as error:
+        raise InputError(f"'cluster' is no regular expression: {error}", path=info.path) from None
+    return "".join(found.groups("")) if found else None
+
+
 def chosen_tasks(names: Iterable[str] | None = None, profile: str = DEFAULT) -> list[TaskInfo]:
     """Returns tasks by name or category (such as `NLI`), each once, in the order in which they are run.
 
     `None`, nothing and `all` stand for all tasks of the profile. Raises `SettingsError` for unknown names.
     """
-    wanted = list(names or ())
-    own = [find_task(name) for name in find_profile(profile).tasks]
+    wanted, chosen = list(names or ()), find_profile(profile)
+    if unknown := [name for name in chosen.tasks if name not in tasks()]:
+        raise InputError(f"'tasks' has the unknown task {unknown[0]!r}", path=chosen.path)
+    own = [tasks()[name] for name in chosen.tasks]
     order = {each.name: each for each in [*own, *tasks().values()]}
     homes = dict.fromkeys(each.category for each in order.values() if each.category)
     for name in wanted:
         if name not in {*order, *homes, ALL}:
-            expected = ", ".join([*order, *homes, ALL])
-            raise SettingsError(f"unknown task {name!r}: expected one of {expected}")
+            raise _unknown_task(name, [*order, *homes, ALL])
     if not wanted or ALL in wanted:
         return own
     return [each for each in order.values() if {each.name, each.category} & set(wanted)]
@@ -221,7 +278,7 @@ def _files() -> Iterator[Path]:
     folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
     own = os.environ.get(ENVIRONMENT, "")
     folders += [Path(part) for part in own.split(os.pathsep) if part]
-    for folder in dict.fromkeys([*folders, *_folders]):
+    for folder in dict.fromkeys(each.resolve() for each in [*folders, *_folders]):
         if not folder.is_dir():
             raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
         yield from sorted(folder.glob("*.toml"))
@@ -238,28 +295,66 @@ def _record(path: Path) -> dict[str, Any]:
 
 def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
     """Returns a task or a profile; its name is by default that of its file."""
-    values = {"name": path.stem, **record}
-    known = {each.name: each for each in fields(kind) if each.name != "path"}
-    for name in values:
-        if name not in known:
-            raise InputError(f"unknown key {name!r}: expected one of {', '.join(known)}", path=path)
-    if not isinstance(values["name"], str) or not _NAME.fullmatch(values["name"]):
-        raise InputError(
-            f"invalid name {values['name']!r}: expected one such as my_exam", path=path
-        )
     try:
-        if kind is TaskInfo and "source" in values:
-            values["source"] = Source(**values["source"])
-        if kind is TaskInfo and "data" in values:
-            values["data"] = {s: path.parent / name for s, name in values["data"].items()}
-        return kind(**{name: _frozen(value) for name, value in values.items()}, path=path)
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"is no file of a task or a profile: {error}", path=path) from None
+        made = cast("T", typed(kind, {"name": path.stem, **record}))
+        _check(made)
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+    if isinstance(made, Profile):
+        return replace(made, path=path)
+    data = {split: path.parent / name for split, name in made.data.items()}
+    splits = tuple(data) if data and "splits" not in record else made.splits
+    return replace(made, data=data, splits=splits, path=path)
 
 
-def _frozen(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(value, dict):
-        return {key: _frozen(each) for key, each in value.items()}
-    return value
+def _check(made: TaskInfo | Profile) -> None:
+    """Raises `InputError` for what is of the right type and wrong."""
+    if not NAME.fullmatch(made.name):
+        raise InputError(f"invalid name {made.name!r}: expected one such as my_exam")
+    splits = (*made.splits, *made.data) if isinstance(made, TaskInfo) else (made.split,)
+    for split in splits:
+        if split not in SPLITS:
+            raise InputError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+
+
+_KINDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Path: "a path",
+}
+
+
+def typed(kind: type[Any], record: Mapping[str, Any], within: str = "") -> Any:
+    """Returns an object of a data class from what a file says, but for its `path`.
+
+    `within`: the key that the file has it under, for messages. Raises `InputError` for unknown keys, missing
+    ones, and values of other types.
+    """
+    hints = get_type_hints(kind)
+    known = {each.name: each for each in fields(kind) if each.name != "path"}
+    for name in record:
+        if name not in known:
+            raise InputError(f"unknown key {within + name!r}: expected one of {', '.join(known)}")
+    for name, each in known.items():
+        if name not in record and each.default is each.default_factory is MISSING:
+            raise InputError(f"lacks the key {within + name!r}")
+    return kind(**{name: _value(hints[name], own, within + name) for name, own in record.items()})
+
+
+def _value(kind: Any, value: Any, name: str) -> Any:
+    """Returns a value as a field's type. `name`: of its key."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # with None, which TOML does not have
+        return _value(parts[0], value, name)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_value(parts[0], each, f"{name}[{n}]") for n, each in enumerate(value))
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _value(parts[1], each, f"{name}.{key}") for key, each in value.items()}
+    if is_dataclass(kind) and isinstance(value, dict):
+        return typed(cast("type[Any]", kind), value, f"{name}.")
+    if kind in (type(value), Any) or (kind, type(value)) in ((float, int), (Path, str)):
+        return value
+    expected = "a list" if origin is tuple else _KINDS.get(kind, "a table")
+    raise InputError(f"{name!r} must be {expected}, not {value!r:.60}")

@@ -1,8 +1,9 @@
 """Matches regular expressions in a process of its own, which ends when one match takes too long.
 
 Run as a script, without the package: `python -I -S expression_worker.py`. `expressions` talks to
-it. A request is its size (8 bytes, little-endian) and a `marshal` of time limit (seconds), pattern and texts;
-the answer is the end of the first match in each text as int64, or -1. Exit status 1: out of
+it. A request is its size (8 bytes, little-endian) and a `marshal` of time limit (seconds), pattern, flags and
+texts. Without flags, the answer is the end of the first match in each text as int64, or -1. With flags, it is
+the sizes of the joined groups of each first match as int64, and then those in UTF-8. Exit status 1: out of
 time.
 """
 
@@ -27,14 +28,29 @@ def _main() -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         while size := requests.read(8):
-            limit, pattern, texts = marshal.loads(requests.read(int.from_bytes(size, "little")))  # noqa: S302 (sent by the package)
-            ends = array("q", _watched_ends(limit, pattern, texts, nowhere))
+            limit, pattern, flags, texts = marshal.loads(  # noqa: S302 (sent by the package)
+                requests.read(int.from_bytes(size, "little"))
+            )
+            found = _watched_matches(limit, pattern, flags, texts, nowhere)
+            if flags:
+                groups = [_joined_groups(match) for match in found]
+                sent = array("q", map(len, groups)).tobytes() + b"".join(groups)
+            else:
+                ends = [-1 if match is None else match.end() for match in found]
+                sent = array("q", ends).tobytes()
             faulthandler.cancel_dump_traceback_later()
-            answers.write(ends.tobytes())
+            answers.write(sent)
             answers.flush()
 
 
-def _watched_ends(limit: float, pattern: str, texts: list[str], nowhere: TextIO) -> Iterator[int]:
+def _joined_groups(match: re.Match[str] | None) -> bytes:
+    groups = match.groups("") if match else ()
+    return "".join(groups).encode("utf-8", "surrogatepass")
+
+
+def _watched_matches(
+    limit: float, pattern: str, flags: int, texts: list[str], nowhere: TextIO
+) -> Iterator[re.Match[str] | None]:
     due = 0.0
     search = None
     for text in texts:
@@ -44,9 +60,8 @@ def _watched_ends(limit: float, pattern: str, texts: list[str], nowhere: TextIO)
             faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
             due = now + _SHARE * limit
         if search is None:
-            search = re.compile(pattern).search
-        found = search(text)
-        yield -1 if found is None else found.end()
+            search = re.compile(pattern, flags).search
+        yield search(text)
 
 
 if __name__ == "__main__":

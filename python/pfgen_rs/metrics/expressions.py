@@ -37,7 +37,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from pfgen_rs._native import UNKNOWN
 from pfgen_rs.errors import BenchmarkError
@@ -62,6 +62,11 @@ _CLASSES |= {f"NOT_{name}": letter.upper() for name, letter in _CLASSES.items()}
 _NOTHING = r"[^\x{0}-\x{10FFFF}]"
 DOLLAR = r"(?:\z|(\n\z))"
 """How `$` is written: the group ends the match before the newline (`Expression` in native code)."""
+
+
+if TYPE_CHECKING:
+    Answer = tuple[NDArray[np.int64], bytes]
+    """Ends of matches, or sizes of texts and those texts in UTF-8."""
 
 
 class _OutsideTableError(Exception):
@@ -222,12 +227,12 @@ class _Searching:
         self._lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
 
-    def ends(self, pattern: str, texts: Sequence[str]) -> NDArray[np.int64]:
+    def answer(self, pattern: str, flags: int, texts: Sequence[str]) -> Answer:
         with self._lock:
             if self.process is not None:
                 # It may have been killed since it was last used.
                 with suppress(_EndedError):
-                    return self._asked(self.process, pattern, texts)
+                    return self._asked(self.process, pattern, flags, texts)
             try:
                 started = subprocess.Popen(  # noqa: S603 (our own script)
                     [sys.executable, "-I", "-S", str(_SCRIPT)],
@@ -236,7 +241,7 @@ class _Searching:
                     stderr=subprocess.DEVNULL,
                     bufsize=0,  # a fork must not write what is left in a buffer
                 )
-                return self._asked(started, pattern, texts)
+                return self._asked(started, pattern, flags, texts)
             except (_EndedError, OSError) as error:
                 raise BenchmarkError(
                     f"cannot match the regular expression {shortened(repr(pattern))}: the Python process "
@@ -259,17 +264,18 @@ class _Searching:
             self.process = None
 
     def _asked(
-        self, process: subprocess.Popen[bytes], pattern: str, texts: Sequence[str]
-    ) -> NDArray[np.int64]:
+        self, process: subprocess.Popen[bytes], pattern: str, flags: int, texts: Sequence[str]
+    ) -> Answer:
         self.process = None
         requests, answers = _pipes(process)
-        request = marshal.dumps((TIME_LIMIT, pattern, list(texts)))
+        request = marshal.dumps((TIME_LIMIT, pattern, flags, list(texts)))
         started = time.monotonic()
         try:
-            rest = memoryview(len(request).to_bytes(8, "little") + request)
-            while rest:
-                rest = rest[requests.write(rest) :]
-            found = np.frombuffer(_received(answers, 8 * len(texts)), np.int64)
+            unsent = memoryview(len(request).to_bytes(8, "little") + request)
+            while unsent:
+                unsent = unsent[requests.write(unsent) :]
+            numbers = np.frombuffer(_received(answers, 8 * len(texts)), np.int64)
+            rest = _received(answers, int(numbers.sum())) if flags else b""
         except OSError:
             status = _closed(process)
             # Python exits with the same status if it cannot start.
@@ -281,7 +287,7 @@ class _Searching:
             _closed(process)
             raise
         self.process = process
-        return found
+        return numbers, rest
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
@@ -327,15 +333,32 @@ def limited_ends(pattern: str, texts: Sequence[str]) -> NDArray[np.uint32]:
     Raises `OutOfTimeError` if the search of one text takes longer than `TIME_LIMIT`, and `BenchmarkError` in
     programs that embed Python or are frozen, which have no interpreter to start.
     """
+    found = np.concatenate(
+        [np.empty(0, np.int64), *(numbers for numbers, _ in _answers(pattern, 0, texts))]
+    )
+    return np.where(found < 0, UNKNOWN, found).astype(np.uint32)
+
+
+def limited_groups(pattern: str, texts: Sequence[str], flags: int) -> list[str]:
+    """Returns the groups of the first match in each text, joined; nothing without a match.
+
+    `flags`: of `re`, at least one. Raises what `limited_ends` does.
+    """
+    found: list[str] = []
+    for sizes, content in _answers(pattern, int(flags), texts):
+        start = 0
+        for end in np.cumsum(sizes).tolist():
+            found.append(content[start:end].decode("utf-8", "surrogatepass"))
+            start = end
+    return found
+
+
+def _answers(pattern: str, flags: int, texts: Sequence[str]) -> Iterator[Answer]:
     if "python" not in Path(sys.executable or "").name.lower() or getattr(sys, "frozen", False):
         raise BenchmarkError(
             f"cannot match the regular expression {shortened(repr(pattern))}: this needs a process of its "
             f"own, but {sys.executable!r} is not a Python interpreter: write it without flags, "
             "lookaround, \\b and backreferences"
         )
-    parts = [
-        _searching.ends(pattern, texts[start : start + _SLICE])
-        for start in range(0, len(texts), _SLICE)
-    ]
-    found = np.concatenate([np.empty(0, np.int64), *parts])
-    return np.where(found < 0, UNKNOWN, found).astype(np.uint32)
+    for start in range(0, len(texts), _SLICE):
+        yield _searching.answer(pattern, flags, texts[start : start + _SLICE])

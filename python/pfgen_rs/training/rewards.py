@@ -14,7 +14,7 @@ from pfgen_rs.io.messages import spoken
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.reading import prediction
+from pfgen_rs.llm_jp_eval.reading import prediction, predictions
 from pfgen_rs.llm_jp_eval.registry import find_profile, find_task
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions import folder
@@ -165,8 +165,9 @@ class TaskReward:
         clean: Callable[[str], str] | None = None,
         unknown: float | None = None,
     ) -> None:
-        self.task = find_task(task).name
         self.data = data if isinstance(data, TaskData) else None
+        # Data may be of a task that another process has made known.
+        self.task = task if self.data and self.data.task == task else find_task(task).name
         if self.data is not None and self.data.task != task:
             raise SettingsError(f"the data are those of {self.data.task}, not {task}")
         if split is not None and not isinstance(data, TaskData):
@@ -196,11 +197,12 @@ class TaskReward:
         # Sample by sample: threads of native code and polars do not survive a fork.
         value = measures.find_metric(self.metric).value
         unknown = math.nan if self.unknown is None else self.unknown
+        read = [prediction(text, self.profile, self.task) for text in texts]
+        if self.data is not None:
+            read = predictions(self.data, texts, self.profile)
         return [
-            unknown
-            if gold is None
-            else value(prediction(text, self.profile), measures.normalized_gold(gold))
-            for text, gold in zip(texts, golds, strict=True)
+            unknown if gold is None else value(each, measures.normalized_gold(gold))
+            for each, gold in zip(read, golds, strict=True)
         ]
 
     def __reduce__(self) -> tuple[Any, ...]:

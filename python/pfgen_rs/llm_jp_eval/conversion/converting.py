@@ -3,17 +3,17 @@
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
+from pfgen_rs.registry import Registry
 
 Pair = tuple[str, str]
 """Input and output of a sample."""
@@ -200,26 +200,41 @@ def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
 
 def task_splits(task: str, raw: raw_files.RawFiles) -> Splits:
     """Returns the splits of a task that has raw files of its own. Raises `InputError` with file and line."""
-    return CONVERTERS[task]([file for need in raw_files.needs(task) for file in raw.of(need)])
+    info = registry.find_task(task)
+    if info.source is None:
+        raise InputError(f"{task} has no source to convert", path=info.path)
+    convert = CONVERTERS.get(info.source.converter)
+    return convert([file for need in raw_files.needs(task) for file in raw.of(need)])
 
 
-CONVERTERS: Mapping[str, Converter] = MappingProxyType(
-    {
-        "chabsa": _without_test(_chabsa),
-        "jamp": _with_test(_columns(4, 1)),
-        "janli": _janli,
-        "jcommonsenseqa": _with_test(_json_lines(_jcommonsenseqa)),
-        "jemhopqa": _with_test(_jemhopqa),
-        "jnli": _with_test(_json_lines(_jnli)),
-        "jsem": _without_test(_jsem),
-        "jsick": _with_test(_columns(11, 8)),
-        "jsquad": _with_test(_jsquad),
-        "jsts": _with_test(_json_lines(_jsts)),
-        "mawps": _mawps,
-        "niilc": _with_test(_niilc),
-    }
-)
-"""Samples from the raw files of a task (in the order of `needs`), for tasks that have files of their own."""
+GROUP = "pfgen_rs.llm_jp_eval_converters"
+"""Entry points of packages that have converters of their own."""
+CONVERTERS: Registry[Converter] = Registry("converter", __package__, GROUP)
+"""What makes splits from the raw files of a task (in the order of `needs`), by the name that tasks use."""
+
+
+def converter(name: str) -> Callable[[Converter], Converter]:
+    """Register the decorated function as a converter: from raw files, in a task's order, to its splits."""
+
+    def register(convert: Converter) -> Converter:
+        CONVERTERS.add(name, convert)
+        return convert
+
+    return register
+
+
+converter("chabsa")(_without_test(_chabsa))
+converter("jamp")(_with_test(_columns(4, 1)))
+converter("janli")(_janli)
+converter("jcommonsenseqa")(_with_test(_json_lines(_jcommonsenseqa)))
+converter("jemhopqa")(_with_test(_jemhopqa))
+converter("jnli")(_with_test(_json_lines(_jnli)))
+converter("jsem")(_without_test(_jsem))
+converter("jsick")(_with_test(_columns(11, 8)))
+converter("jsquad")(_with_test(_jsquad))
+converter("jsts")(_with_test(_json_lines(_jsts)))
+converter("mawps")(_mawps)
+converter("niilc")(_with_test(_niilc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +309,8 @@ def convert(
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found):
-            counts = {split: len(splits[split]) for split in registry.SPLITS}
-            if empty := [split for split in registry.SPLITS if not counts[split]]:
+            counts = {split: len(splits.get(split, ())) for split in info.splits}
+            if empty := [split for split in info.splits if not counts[split]]:
                 problem = (
                     f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
                 )
@@ -333,11 +348,11 @@ def _splits_by_task(
     for info in chosen:
         if info.name in absent:
             continue
-        if info.name in CONVERTERS:
-            yield info, task_splits(info.name, raw)
-        else:
+        if info.name in wikipedia.WIKI_TASKS:
             corpus = corpus or wikipedia_splits(raw)
             yield info, corpus[info.name]
+        else:
+            yield info, task_splits(info.name, raw)
 
 
 def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
@@ -360,7 +375,7 @@ def _task_files(
     def file(folder: str, split: str, count: int) -> ConvertedFile:
         return ConvertedFile(f"{folder}/{split}/{info.name}.json", info.name, split, count, "", 0)
 
-    for split in registry.SPLITS:
+    for split in info.splits:
         samples = encoded(splits[split])
         yield file("evaluation", split, len(samples)), evaluation_file(info, samples)
         if tuning and split != "test":

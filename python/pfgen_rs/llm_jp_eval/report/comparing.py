@@ -131,13 +131,13 @@ def task_columns(
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: all of the catalog). `known`: the scores of the runs; those that the catalog
+    `chosen`: tasks (default: all that are known). `known`: the scores of the runs; those that the catalog
     does not have follow, named after their task, or after task and metric if that name is `taken` or the
     task has several.
     """
     names = [
         name
-        for category in averaging.CATEGORIES
+        for category in averaging.categories()
         for name in _tasks_in(category)
         if chosen is None or name in chosen
     ]
@@ -274,19 +274,18 @@ def _error(
     run: ReportRun, column: Column, parts: Sequence[Part], value: float
 ) -> tuple[float | None, Bounds]:
     samples = [run.values(part.task, part.metric) for part in parts]
-    found = shares.weighted_mean(samples, [part.weight for part in parts])
+    clusters = [run.clusters(part.task) for part in parts]
+    found = shares.weighted_mean(samples, [part.weight for part in parts], clusters)
     se = found.se if found.se is not None and math.isfinite(found.se) else None
     if column.is_correlation:
-        known = se if se is not None and len(samples[0]) > 2 else 0.0
-        return se or None, correlation.correlation_interval(value, known, len(samples[0]), LEVEL)
-    if (
-        column.kind != "average"
-        and len(parts) == 1
-        and (parts[0].metric == "exact_match" or not se)
-    ):
-        return se, shares.wilson(
-            min(float(samples[0].sum()), len(samples[0])), len(samples[0]), LEVEL
-        )
+        items = (found.freedom or 0) + 1
+        known = se if se is not None and items > 2 else 0.0
+        return se or None, correlation.correlation_interval(value, known, items, LEVEL)
+    if column.kind != "average" and len(parts) == 1:
+        units = len(samples[0]) if clusters[0] is None else int(clusters[0].max()) + 1
+        if not se or (parts[0].metric == "exact_match" and clusters[0] is None):
+            right = float(samples[0].sum()) * units / len(samples[0])
+            return se, shares.wilson(min(right, units), units, LEVEL)
     if not se:
         return se, (None, None)
     low, high = found.interval(LEVEL)
@@ -371,12 +370,13 @@ def _compared_column(
     family: int,
 ) -> Iterator[ColumnPair]:
     samples = [[run.values(part.task, part.metric) for part in parts] for run in runs]
-    test = _test(column, parts, family)
+    clusters, weights = [runs[0].clusters(p.task) for p in parts], [p.weight for p in parts]
+    test = _test(column, parts, family, clustered=clusters[0] is not None)
     permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - LEVEL)))
     differences = [[x - y for x, y in zip(samples[i], samples[j], strict=True)] for i, j in order]
-    means = [shares.weighted_mean(apart, [part.weight for part in parts]) for apart in differences]
-    exact = () if test == "t" else differences
-    p = [_paired_p(test, apart[0], permutations) for apart in exact] or shares.p_values(means)
+    means = [shares.weighted_mean(apart, weights, clusters) for apart in differences]
+    exact = [] if test == "t" else [shares.cluster_sums(d[0], clusters[0]) for d in differences]
+    p = [_paired_p(test, apart, permutations) for apart in exact] or shares.p_values(means)
     number = sum(map(len, samples[0]))
     farthest = 2.0 if column.is_correlation else 1.0
     for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
@@ -387,7 +387,8 @@ def _compared_column(
             if test == "mcnemar"
             else _interval_within(mean, farthest)
         )
-        signs = int(np.count_nonzero(apart[0].round(_DIGITS))) if test == "sign_flip" else 0
+        sums = shares.cluster_sums(apart[0], clusters[0]).round(_DIGITS)
+        signs = int(np.count_nonzero(sums)) if test == "sign_flip" else 0
         smallest = permutation.resolution(signs, permutations) if signs > _FEW else 0.0
         least = mean.detectable(LEVEL) if mean.se else None
         names = runs[i].name, runs[j].name, column.name
@@ -396,10 +397,10 @@ def _compared_column(
         )
 
 
-def _test(column: Column, parts: Sequence[Part], family: int) -> Test:
+def _test(column: Column, parts: Sequence[Part], family: int, *, clustered: bool) -> Test:
     if len(parts) > 1 or column.is_correlation:
         return "t"
-    if parts[0].metric == "exact_match":
+    if parts[0].metric == "exact_match" and not clustered:
         return "mcnemar"
     return "sign_flip" if family <= MOST_FLIPPED else "t"
 

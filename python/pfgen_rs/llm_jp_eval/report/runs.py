@@ -16,6 +16,7 @@ from pfgen_rs.llm_jp_eval import measures, scoring
 from pfgen_rs.llm_jp_eval.averaging import same_score, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, tasks
+from pfgen_rs.stats.shares import Clusters
 
 _MUST_AGREE = ("profile", "split")
 """Settings that decide what the figures mean."""
@@ -48,6 +49,7 @@ class ReportRun:
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
     _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
+    _clusters: dict[str, Clusters] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.frame.is_empty():
@@ -96,6 +98,13 @@ class ReportRun:
             else:
                 self._values[key] = rows["value"].to_numpy()
         return self._values[key]
+
+    def clusters(self, task: str) -> Clusters:
+        """Returns the number of each sample's cluster, by index (`scoring.clusters_of`)."""
+        if task not in self._clusters:
+            rows = self.frame.filter(pl.col("task") == task).sort("index")
+            self._clusters[task] = scoring.clusters_of(task, rows["input"])
+        return self._clusters[task]
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
@@ -262,7 +271,8 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
     outputs = record.get("outputs")
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
-    stated = _numbers(record["scores"])
+    # Shares of answers out of label are no scores.
+    stated = {name: v for name, v in _numbers(record["scores"]).items() if name[-4:] != "_ool"}
     parts = {score: split_score(score, {*outputs, *tasks()}) for score in stated}
     frames, found, metrics = [], {}, {}
     for task in sorted(outputs, key=[*tasks(), *outputs].index):
