@@ -190,7 +190,7 @@ def _evaluated(
     named = profiles.metrics_of(profile, data)
     computed = {profiles.computed_as(profile, name): name for name in named}
     try:
-        predictions = reading.predictions(data, outputs, profile.name)
+        predictions = reading.task_predictions(data, outputs, profile.name)
         frame, scores = evaluated_predictions(
             data.task,
             list(computed),
@@ -277,7 +277,7 @@ def diagnosed(
     return diagnosis.diagnosed(
         evaluation.frame,
         {data.task: data.metrics[0] for data in datas},
-        lambda task, texts: reading.predictions(known[task], texts, evaluation.profile),
+        lambda task, texts: reading.task_predictions(known[task], texts, evaluation.profile),
         {data.task: data.labels for data in datas},
         {data.task for data in datas if data.answer_pattern},
     )
