@@ -161,7 +161,50 @@ def test_identical_samples_are_told_apart_by_order(tmp_path: Path) -> None:
     assert found["missing"] == {"jamp": 1}
 
 
-def test_a_single_file_and_tasks_of_users(data: Path, prompts: Path, tmp_path: Path) -> None:
+EXAM = """
+category = "RC"
+metrics = ["char_f1"]
+output_length = 20
+"""
+
+
+def test_tasks_of_users(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "my-exam.toml").write_text(EXAM, "utf-8")
+    pairs = [{"input": f"問{n}", "output": f"答{n}"} for n in range(6)]
+    about = {"instruction": "答えよ。", "output_length": 20, "metrics": ["char_f1"]}
+    for split in ("train", "test"):
+        path = data / "evaluation" / split / "my-exam.json"
+        write_file(path, {**about, "few_shots": [], "samples": pairs})
+    options = ("--data", data, "--task-folder", tmp_path / "tasks")
+    done = jp_eval("prompts", *options, "-t", "my-exam", "--exchange", tmp_path / "prompts")
+    assert done.exit_code == 0, done.output
+    place = generated(tmp_path / "prompts", tmp_path / "gen", {"my-exam/test/0": "違う"})
+    found = jp_json("score", place, *options)
+    assert found["scores"] == {"my-exam_char_f1": pytest.approx(5 / 6)}
+
+
+def test_profiles_share_prompts(data: Path, prompts: Path, tmp_path: Path) -> None:
+    outputs = {"jamp/test/0": "\n\nentailment"}  # which swallow cuts, too
+    place = generated(prompts, tmp_path / "gen", {**outputs, "jamp/test/1": " contradiction"})
+    found = jp_json("score", place, "--data", data, "--profile", "1.3.0,swallow", "-t", "jamp")
+    scores = {name: each["scores"] for name, each in found["profiles"].items()}
+    assert scores["1.3.0"]["jamp_exact_match"] == 0.0
+    assert scores["swallow"]["jamp_exact_match"] == 0.5
+
+
+def test_chats_with_turns_do_not_fit(data: Path, tmp_path: Path) -> None:
+    options = ("prompts", "--data", data, "-t", "jamp", "--exchange", tmp_path / "p")
+    done = jp_eval(*options, "--profile", "nejumi4")
+    assert "are chats with several turns: choose --shots 0, or another profile" in done.stderr
+    assert "a single profile: choose one" in jp_eval(*options, "--profile", "1.3.0,swallow").stderr
+    assert jp_eval(*options, "--profile", "nejumi4", "--shots", 0).exit_code == 0
+    place = generated(tmp_path / "p", tmp_path / "gen", {"jamp/test/1": "Contradiction"})
+    found = jp_json("score", place, "--data", data)
+    assert (found["profile"], found["scores"]) == ("nejumi4", {"jamp@0_exact_match": 1.0})
+
+
+def test_a_single_file_and_chosen_tasks(data: Path, prompts: Path, tmp_path: Path) -> None:
     place = generated(prompts, tmp_path / "gen")
     found = jp_json("score", place / "jamp.eval-generated.json", "--data", data)
     assert found["samples"] == {"jamp": 2}
