@@ -58,11 +58,14 @@ def report(
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
     average: Annotated[
-        Literal["AVR", "AVG"],
+        str | None,
         typer.Option(
-            help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
+            metavar="NAME",
+            help="An average of the profile (default: its main one). 1.3.0 has AVR, the mean of the paper's "
+            "seven categories, and AVG, of version 1.3.0's nine.",
+            show_default=False,
         ),
-    ] = "AVR",
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(

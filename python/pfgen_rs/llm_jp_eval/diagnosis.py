@@ -142,17 +142,18 @@ def _of_task(
     *,
     whole: bool,
 ) -> Diagnosis:
-    outputs = rows.select(pl.coalesce("output", "pred")).to_series().to_list()
     preds, golds = rows["pred"].to_list(), rows["gold"].to_list()
+    known = [name for name in ("output", "pred") if name in rows.columns]
+    outputs = rows.select(pl.coalesce(known)).to_series().to_list()
     is_right = rows["value"].eq(1).to_list()
     if rows["value"].null_count():
         is_right = _right(name, preds, golds)
     wrong = [row for row, right in enumerate(is_right) if not right]
     texts = {row: _texts(outputs[row], None if whole else golds[row]) for row in wrong}
     every = list({text for own in texts.values() for text in own})
-    known = {text: found.strip() for text, found in zip(every, read(every), strict=True)}
+    plain = {text: found.strip() for text, found in zip(every, read(every), strict=True)}
     made = {
-        row: _readings([known[text] for text in own], preds[row], golds[row])
+        row: _readings([plain[text] for text in own], preds[row], golds[row])
         for row, own in texts.items()
     }
     found = {form: _rescued(name, form, made) for form in FORMS}
