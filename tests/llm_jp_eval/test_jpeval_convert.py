@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from helpers import SCRIPT, pfgen
+from jpeval_data import PUBLISHED
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.llm_jp_eval import Conversion, convert, evaluation_files, registry
@@ -214,7 +215,7 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def datas(jpeval_converted: Path) -> Mapping[str, evaluation_files.TaskData]:
-    return {task: evaluation_files.read_task(jpeval_converted, task) for task in registry.tasks()}
+    return {task: evaluation_files.read_task(jpeval_converted, task) for task in PUBLISHED}
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +320,7 @@ def test_raw_files_are_those_of_the_golden_run(jpeval_dir: Path) -> None:
 
 def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
     convert(evaluation_files.sample_path() / "raw_files", tmp_path, tuning=False)
-    datas = evaluation_files.read_tasks(tmp_path, registry.tasks())
+    datas = evaluation_files.read_tasks(tmp_path, PUBLISHED)
     ids = {
         evaluation_files.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))
     }
@@ -398,7 +399,7 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for each in manifest:
         if "files" not in each and not each["note"].startswith("SURROGATE"):
             assert published[each["reference_name"]].sha256 == each["sha256"]
-    for task, info in registry.tasks().items():
+    for task, info in ((name, registry.find_task(name)) for name in PUBLISHED):
         assert raw_files.source_of(task).licence == info.licence, task
     repositories = {info.source.repository for info in registry.tasks().values() if info.source}
     listed = {each["repository"].split(" ")[0] for each in manifest}

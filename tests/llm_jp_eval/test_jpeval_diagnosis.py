@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data
+from jpeval_data import PUBLISHED, SAMPLES, jp_eval, jp_json, made_data, write_data
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval import diagnosis, scoring
@@ -18,7 +18,6 @@ from pfgen_rs.llm_jp_eval.diagnosis import FORMS, SIGNS, Diagnosis
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.measures import char_f1, exact_match, parse_float, set_f1
 from pfgen_rs.llm_jp_eval.reading import prediction
-from pfgen_rs.llm_jp_eval.registry import tasks
 
 Form = Callable[[str], str]
 WAYS: dict[str, tuple[Form, str]] = {
@@ -52,7 +51,7 @@ def written(place: Path, data: Path, form: Form, **more: Any) -> Path:
     path = place / "outputs.jsonl"
     lines = [
         {"id": f"{each.task}/test/{i}", "output": form(s.output) if i % 2 else s.output, **more}
-        for each in read_tasks(data, tasks())
+        for each in read_tasks(data, PUBLISHED)
         for i, s in enumerate(each.samples)
     ]
     write_objects(path, lines)

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
+    from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
 
 _HERE, _RUN, _REPORT = "llm_jp_eval", "llm_jp_eval_run", "llm_jp_eval_report"
@@ -51,6 +52,15 @@ TaskNames = Annotated[
         help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
     ),
 ]
+ProfileNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME[,NAME…]",
+        help="Whose tasks, prompts and figures: 1.3.0 (default), swallow, nejumi4, nejumi3, or a profile of "
+        "your own; repeatable.",
+    ),
+]
 TaskFolders = Annotated[
     list[Path] | None,
     typer.Option(
@@ -58,10 +68,6 @@ TaskFolders = Annotated[
         metavar="DIR",
         help="Folder of files that describe tasks or profiles of your own; repeatable (see PFGEN_RS_TASKS).",
     ),
-]
-ProfileName = Annotated[
-    Literal["1.3.0", "swallow"],
-    typer.Option("--profile", help="How predictions are made: swallow strips outputs."),
 ]
 AllowMissing = Annotated[
     bool,
@@ -85,12 +91,17 @@ class SampleOptions:
     tasks: TaskNames = None
     task_folder: TaskFolders = None
     split: Annotated[
-        Literal["train", "dev", "test"], typer.Option(help="Split whose samples are used.")
-    ] = "test"
+        Literal["train", "dev", "test"] | None,
+        typer.Option(help="Split whose samples are used (default: the profile's, test)."),
+    ] = None
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", "-n", min=1, metavar="N", help="First N samples of each task (default: all)."
+            "--limit",
+            "-n",
+            min=1,
+            metavar="N",
+            help="First N samples of each task (default: the profile's; 1.3.0 and swallow: all).",
         ),
     ] = None
     shots: Annotated[
@@ -100,8 +111,8 @@ class SampleOptions:
             "-k",
             min=0,
             metavar="K",
-            help="Number of examples in prompts (default: that of the task, or 4; of outputs to score, that "
-            "of their run).",
+            help="Number of examples in prompts (default: the profile's, 4 in 1.3.0, or that of the task; of "
+            "outputs to score, that of their run).",
         ),
     ] = None
     template: Annotated[
@@ -145,18 +156,36 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def datas(self) -> "list[TaskData]":
+    def plans(self, profiles: Sequence[str] | None, settings: "ScoreSettings") -> "list[Plan]":
+        """Returns what profiles ask for. `settings`: of each, but for its name."""
+        from pfgen_rs.llm_jp_eval import registry
+        from pfgen_rs.llm_jp_eval.plans import plan
+
+        names = listed_names(profiles) or [registry.DEFAULT]
+        return [
+            plan(self.datas(name), replace(settings, profile=name), self.shots)
+            for name in dict.fromkeys(names)
+        ]
+
+    def split_of(self, profile: str) -> str:
+        """Returns the split that is chosen, or the profile's."""
+        from pfgen_rs.llm_jp_eval.registry import find_profile
+
+        return self.split or find_profile(profile).split
+
+    def datas(self, profile: str = "1.3.0") -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
         from pfgen_rs.llm_jp_eval import evaluation_files, registry
 
-        wanted = listed_names(self.tasks)
-        chosen = [task.name for task in registry.chosen_tasks(wanted)]
-        without = evaluation_files.without_file(self.data, chosen, self.split)
+        wanted, split = listed_names(self.tasks), self.split_of(profile)
+        chosen = [task.name for task in registry.chosen_tasks(wanted, profile)]
+        without = evaluation_files.without_file(self.data, chosen, split)
         lacking = [task for task in without if task not in wanted]
         there = [task for task in chosen if task not in lacking]
-        datas = evaluation_files.read_tasks(self.data, there, self.split, self.shots)
+        datas = evaluation_files.read_tasks(self.data, there, split, self.shots)
         if lacking:
-            process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+            by = "" if profile == registry.DEFAULT else f" for {profile}"
+            process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
         return datas
 
 

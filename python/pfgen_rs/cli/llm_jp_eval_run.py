@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @options.with_options(engine_options.EngineOptions, "asking")
 @options.with_options(llm_jp_eval.SampleOptions, "samples")
 def run(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -41,16 +42,20 @@ def run(
             "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
-    profile: llm_jp_eval.ProfileName = "1.3.0",
+    profile: llm_jp_eval.ProfileNames = None,
     allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
-    """Run a model on the tasks and score it: one output per sample, at temperature 0.
+    """Run a model on the tasks and score it: one output per sample, at temperature 0 or the profile's.
 
     Interrupted runs continue with the same command, and several processes may share a folder. Nothing is
-    asked twice: further tasks, splits and samples are added to what is there.
+    asked twice: further tasks, splits, samples and profiles are added to what is there.
 
-    Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
+    For example:
+
+    - `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
+
+    - `pfgen-rs llm-jp-eval run org/model --engine vllm --profile 1.3.0,swallow,nejumi4`
     """
     from pfgen_rs.ask import loop, request
     from pfgen_rs.ask.engines import recorded_name
@@ -64,7 +69,6 @@ def run(
     every = not llm_jp_eval.listed_names(samples.tasks) or "all" in llm_jp_eval.listed_names(
         samples.tasks
     )
-    settings = scoring.ScoreSettings(profile, samples.limit, samples.prompts(), every)
     respondent = request.Respondent(
         recorded_name(asking.engine),
         model,
@@ -73,7 +77,14 @@ def run(
         seed=asking.seed,
     )
     folder = out or running.default_folder(model)
-    made = running.TaskRun(folder, samples.datas(), respondent, settings)
+    source = context.get_parameter_source("temperature")
+    is_given = source is not None and source.name != "DEFAULT"
+    fixed = {"temperature": respondent.temperature} if is_given else {}
+    settings = scoring.ScoreSettings(
+        n=samples.limit, prompts=samples.prompts(), all_tasks=every, sampling=fixed
+    )
+    main, *further = samples.plans(profile, settings)
+    made = running.TaskRun(folder, main.datas, respondent, main.settings, further)
     total = sum(len(group.requests) for group in made.groups)
     asked: loop.Asked | None = loop.Asked(total, total, 0)
     if asking.dry_run or made.open():
@@ -110,6 +121,7 @@ def prompts(
             "OpenAI's batch API and vLLM's run-batch.",
         ),
     ] = "jsonl",
+    profile: llm_jp_eval.ProfileNames = None,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
@@ -124,6 +136,7 @@ def prompts(
     Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
     """
     from pfgen_rs.io import atomic, json_lines
+    from pfgen_rs.llm_jp_eval import scoring
     from pfgen_rs.llm_jp_eval.prompts import items
 
     ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
@@ -131,16 +144,22 @@ def prompts(
         raise typer.BadParameter(
             f"the format {prompt_format} requires the name of a model", param_hint="--model"
         )
-    prompts, datas = samples.prompts(), samples.datas()
+    settings = scoring.ScoreSettings(n=samples.limit, prompts=samples.prompts())
+    plans = samples.plans(profile, settings)
+    found = [item for datas, own in plans for item in items(datas, own.n, own.prompts)]
+    if not (ours or chat) and any(item.turns for item in found):
+        raise typer.BadParameter(
+            "the prompts are chats: use openai-chat or jsonl", param_hint="--format"
+        )
     lines = [
         json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
-        for item in items(datas, samples.limit, prompts)
+        for item in {item.digest() + item.id: item for item in found}.values()
     ]
     if out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
-    written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
+    written = f"{counted(len(lines), 'prompt')} of {counted(len({i.task for i in found}), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
@@ -156,7 +175,7 @@ def score(
         ),
     ],
     samples: llm_jp_eval.SampleOptions,
-    profile: llm_jp_eval.ProfileName = "1.3.0",
+    profile: llm_jp_eval.ProfileNames = None,
     allow_missing: llm_jp_eval.AllowMissing = False,
     out: Annotated[
         Path | None,
@@ -178,28 +197,36 @@ def score(
     """
     from pfgen_rs.llm_jp_eval import prompts, running, scoring
 
-    n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
-    found = prompts.read_outputs(outputs, samples.split)
-    datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = scoring.ScoreSettings(profile, n, samples.prompts(None), every)
-    settings = running.settings_of_outputs(found, datas, chosen)
-    by_task = prompts.outputs_by_task(datas, found, n)
+    every = "all" in llm_jp_eval.listed_names(samples.tasks)
+    names = llm_jp_eval.listed_names(profile) or ["1.3.0"]
+    found = prompts.read_outputs(outputs, samples.split_of(names[0]))
+    settings = scoring.ScoreSettings(
+        n=samples.limit, prompts=samples.prompts(None), all_tasks=every
+    )
+    named = samples.tasks or (list(found.texts) if profile is None else None)
+    plans = replace(samples, tasks=named).plans(names, settings)
+    matched = running.plans_of_outputs(found, plans)
     try:
-        evaluations = scoring.evaluate_profiles(
-            datas,
-            by_task,
-            allow_missing=allow_missing,
-            finish_reasons=prompts.reasons_by_task(datas, found),
-        )
+        evaluations = {
+            own.profile: scoring.evaluate(
+                datas,
+                answers.texts,
+                own.profile,
+                allow_missing=allow_missing,
+                finish_reasons=answers.reasons,
+            )
+            for (datas, own), answers in matched
+        }
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
+    (datas, main), *further = (plan for plan, _ in matched)
     if out is None:
-        record = scoring.scores_record(datas, evaluations, settings)
+        record = scoring.scores_record(datas, evaluations, main, further)
     else:
-        config = scoring.score_config(datas, settings)
-        record = scoring.write_results(out, datas, evaluations, config, settings)
-    show_evaluation(record, evaluations[profile], output_format)
+        config = scoring.score_config(datas, main)
+        record = scoring.write_results(out, datas, evaluations, config, main, further)
+    show_evaluation(record, evaluations[main.profile], output_format)
 
 
 def show_evaluation(
@@ -212,15 +239,15 @@ def show_evaluation(
     if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
         rest = {key: value for key, value in record.items() if key != "profiles"}
-        process.emit_json({**rest, **chosen, "notes": told})
+        several = {"profiles": record["profiles"]} if len(record["profiles"]) > 1 else {}
+        process.emit_json({**rest, **chosen, **several, "notes": told})
         return
-    tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
-    terminal.show(terminal.first_that_fits(*tables))
-    lacking = record["lacking"]["AVR"]
-    average = chosen["averages"]["AVR"]
-    process.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
-    if lacking:
-        process.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+    if len(record["profiles"]) > 1 or any("@" in task for task in notes):
+        _show_side_by_side(record)
+    else:
+        tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
+        terminal.show(terminal.first_that_fits(*tables))
+        _show_average(record, chosen)
     for name, share in evaluation.out_of_label.items():
         if share:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
@@ -231,7 +258,35 @@ def show_evaluation(
             f"{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
             f"{plural(missing, 'counts', 'count')} as empty"
         )
-    process.emit(f"{record['signature']}\n")
+    for each in record["profiles"].values():
+        process.emit(f"{each['signature']}\n")
+
+
+def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Print the main average, or what it lacks."""
+    from pfgen_rs.llm_jp_eval.registry import find_profile
+
+    name = record["average"]
+    lacking = record["lacking"].get(name, ())
+    if name:
+        process.emit(f"{name} –\n" if lacking else f"{name} {chosen['averages'][name]:.4f}\n")
+    if lacking:
+        size = len(find_profile(record["profile"]).averages[name])
+        process.remark(f"{name} is the mean of {size} categories; not run: {', '.join(lacking)}")
+
+
+def _show_side_by_side(record: Mapping[str, Any]) -> None:
+    """Print scores and averages of all profiles, a column each."""
+    from pfgen_rs.llm_jp_eval.averaging import side_by_side
+
+    for title, rows in zip(("score", "average"), side_by_side(record["profiles"]), strict=True):
+        columns = list(dict.fromkeys(column for own in rows.values() for column in own))
+        cells = [
+            [name, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
+            for name, own in rows.items()
+        ]
+        if cells:
+            terminal.show(terminal.new_table(title, *columns, numbers=columns, rows=cells))
 
 
 def _scores_table(
@@ -246,7 +301,7 @@ def _scores_table(
     rows: list[list[str]] = []
     for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
-        if names:
+        if names and category:
             mean = chosen["averages"].get(category)
             rows.append([category, "", "", "" if mean is None else f"{mean:.4f}", "", "", ""])
         before = ""

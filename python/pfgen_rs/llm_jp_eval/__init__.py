@@ -11,6 +11,8 @@ __all__ = [
     "mean",
     "metric",
     "prediction",
+    "profile_averages",
+    "profile_value",
     "read_tasks",
     "tasks",
 ]
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
     from pfgen_rs.llm_jp_eval.metrics import metric
+    from pfgen_rs.llm_jp_eval.profiles import profile_averages, profile_value
     from pfgen_rs.llm_jp_eval.reading import prediction
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
@@ -33,6 +36,7 @@ else:
             "averaging": ("averages",),
             "evaluation_files": ("read_tasks",),
             "registry": ("tasks",),
+            "profiles": ("profile_averages", "profile_value"),
             "reading": ("prediction",),
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),

@@ -205,6 +205,15 @@ def exact_match(prediction: str, gold: str) -> float:
     return float(prediction.rstrip("\0") == gold.rstrip("\0"))
 
 
+def is_float(text: str) -> bool:
+    """Whether Python's `float` takes a text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @sample_metric("char_f1", native=True)
 def char_f1(prediction: str, gold: str) -> float:
     """Returns `char_f1_ratio` / 100."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -14,11 +15,23 @@ from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 
+
+def _without(parts: tuple[str, ...], text: str) -> str:
+    for part in parts:
+        text = text.replace(part, "")
+    return text
+
+
 STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {
         "cut": lambda text: text.partition("\n\n")[0],
         "strip": str.strip,
         "nfkc": lambda text: normalize("NFKC", text),
+        "lower": str.lower,
+        "upper": str.upper,
+        "quotes": lambda text: text.strip("'").strip('"'),
+        "prefixes": partial(_without, ("応答:", "回答:", "答え:")),
+        "english_prefixes": partial(_without, ("ANSWER:", "RESPONSE:")),
     }
 )
 """What a profile may do to an output, by the names that its file uses."""
@@ -29,7 +42,8 @@ def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
 
     Profile `1.3.0`: what precedes the first empty line, in NFKC; `swallow` strips it before normalising. An
     output that begins with an empty line gives the empty prediction. `task`: for profiles that read outputs
-    of tasks differently. Lone surrogates stay. Raises `SettingsError` for unknown profiles.
+    of tasks differently, such as `nejumi4`. Lone surrogates stay. Raises `SettingsError` for unknown
+    profiles.
     """
     return read_as(output, find_profile(profile).steps(task))
 

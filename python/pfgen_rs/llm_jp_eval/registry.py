@@ -32,6 +32,7 @@ NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _PACKAGE = Path(__file__).with_name("registered")
 T = TypeVar("T", "TaskInfo", "Profile")
+Value = TypeVar("Value")
 _folders: list[Path] = []
 
 
@@ -107,41 +108,64 @@ class TaskInfo:
 class Profile:
     """How a board asks, reads outputs, scores and averages.
 
-    `shots`: numbers of examples, each of which is a run of its own; `task_shots`: by task. `split`, `limit`:
-    the samples, and how many of each task by default. `chat`: what makes the turns of a chat, nothing for a
-    single prompt. `reading`: steps from an output to the prediction; `task_reading`: by task, or by the
-    beginning of names (`jmmlu_*`). `metrics`: metrics by task that count whatever its file says.
-    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean.
-    `average`: the main one, if there is one. `averaging`: name of what makes the averages otherwise.
+    What is given by task may be given by the beginning of names (`jmmlu_*`). `shots`: numbers of examples,
+    each of which is a run of its own; `task_shots`: by task. `split`, `limit`: the samples, and how many of
+    each task by default; `task_limits`: by task. `chat`: what the first turn of a chat begins with, empty for
+    a single prompt. `sampling`: `temperature` and `top_p`.
+
+    `reading`: steps from an output to the prediction (`reading.STEPS`); `task_reading`: by task. `metrics`:
+    metrics by task that count whatever its file says. `computed`: metrics that are computed as others.
+    `refused`: metrics that this board does not have. `control`: form of predictions by task
+    (`profiles.controlled`). `mean`: how a task's values are summed, `exact` or `kahan`.
+
+    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean;
+    `weights`: by average, of categories, if not 1; `groups`: subjects by their common figure. `average`: the
+    main one, if there is one. `lacking`: what a category without any score counts as; without it, such a
+    category is left out. `averaging`: the code that makes averages (`board_averages.AVERAGINGS`).
     """
 
     name: str
     tasks: tuple[str, ...]
     about: str = ""
     shots: tuple[int, ...] = (4,)
-    task_shots: Mapping[str, int] = field(default_factory=dict)
+    task_shots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     split: str = "test"
     limit: int | None = None
+    task_limits: Mapping[str, int] = field(default_factory=dict)
     chat: str = ""
     sampling: Mapping[str, float] = field(default_factory=dict)
     reading: tuple[str, ...] = ("cut", "nfkc")
     task_reading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
     control: Mapping[str, str] = field(default_factory=dict)
+    mean: str = "exact"
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     average: str = ""
+    lacking: float | None = None
     averaging: str = "means"
     path: Path = Path()
 
     def steps(self, task: str) -> tuple[str, ...]:
         """Returns the steps from a task's outputs to predictions."""
-        if task in self.task_reading:
-            return self.task_reading[task]
-        for name, steps in self.task_reading.items():
-            if name.endswith("*") and task.startswith(name[:-1]):
-                return steps
-        return self.reading
+        return of_task(self.task_reading, task, self.reading)
+
+
+def plain_name(task: str) -> str:
+    """Returns the name of a task without the number of examples that its name ends in (`jamp@2`)."""
+    return task.partition("@")[0]
+
+
+def of_task(values: Mapping[str, Value], task: str, default: Value) -> Value:
+    """Returns what is given for a task, or for the beginning of its name (`jmmlu_*`)."""
+    own = plain_name(task)
+    fitting = (n for n in values if n.endswith("*") and own.startswith(n[:-1]))
+    name = own if own in values else next(fitting, None)
+    return default if name is None else values[name]
 
 
 @cache
@@ -254,7 +278,7 @@ def _files() -> Iterator[Path]:
     folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
     own = os.environ.get(ENVIRONMENT, "")
     folders += [Path(part) for part in own.split(os.pathsep) if part]
-    for folder in dict.fromkeys([*folders, *_folders]):
+    for folder in dict.fromkeys(each.resolve() for each in [*folders, *_folders]):
         if not folder.is_dir():
             raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
         yield from sorted(folder.glob("*.toml"))
