@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
@@ -135,6 +135,10 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
             named, short = (_category_table(report, columns, names) for names in (True, False))
             parts.append(named if terminal.fits(named, room) else short)
         parts += _pair_parts(report, columns)
+    for run, own in report.profiles.items():
+        tables = list(profile_tables(own, run if len(report.runs) > 1 else ""))
+        parts += tables if len(report.runs) == 1 else tables[-1:]
+    parts += _diagnosis_parts(report.diagnoses)
     parts.append(terminal.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
     return [*parts, *(terminal.cell(each) for each in signatures)]
@@ -266,29 +270,54 @@ def _pair_table(
     return table
 
 
-def show_diagnosis(diagnoses: "Mapping[str, Mapping[str, Diagnosis]]") -> None:
-    """Print what answers lost to form, by run (named if there are several) and task."""
-    for run, found in diagnoses.items():
-        lost = sum(own.counts["all"] for own in found.values())
-        if not any(any(own.counts.values()) for own in found.values()):
-            continue
-        terminal.show(terminal.first_that_fits(*_diagnosis_tables(run, found)), _DIAGNOSIS)
-        if lost:
-            answers = plural(lost, "answer is", "answers are")
-            process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
+def profile_tables(profiles: Mapping[str, Any], run: str = "") -> Iterator[Table]:
+    """Yield scores and averages of all profiles, a column each; `profiles` as `scores.json` has them."""
+    from pfgen_rs.llm_jp_eval.averaging import side_by_side
+
+    for name, rows in zip(("score", "average"), side_by_side(profiles), strict=True):
+        columns = list(dict.fromkeys(column for own in rows.values() for column in own))
+        cells = [
+            [each, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
+            for each, own in rows.items()
+        ]
+        if cells:
+            yield terminal.new_table(name, *columns, numbers=columns, rows=cells, title=run or None)
 
 
-def _diagnosis_tables(run: str, found: "Mapping[str, Diagnosis]") -> Iterator[Table]:
-    """Yield tables of shares by task: all that there are, and without single forms."""
-    from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES
+def show_diagnosis(found: "Mapping[str, Diagnosis]") -> None:
+    """Print what answers lost to form, by task, if they lost anything."""
+    terminal.show(*_diagnosis_parts({"": found}))
+    if lost := sum(own.counts["all"] for own in found.values()):
+        answers = plural(lost, "answer is", "answers are")
+        process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
 
-    rows = {task: own.shown() for task, own in found.items() if any(own.counts.values())}
+
+def _diagnosis_parts(
+    diagnoses: "Mapping[str, Mapping[str, Diagnosis]]",
+) -> Iterator[RenderableType]:
+    """Yield a table of shares by task, or of their means by run if there are several."""
+    from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES, mean_shares
+
+    title, first, every = "lost to form", "task", list(diagnoses.values())
+    if len(every) > 1:
+        title, first = "lost to form, means over tasks", "no."
+        rows = {str(place): mean_shares(own.values()) for place, own in enumerate(every, 1)}
+    else:
+        rows = {
+            t: own.shown() for each in every for t, own in each.items() if any(own.counts.values())
+        }
     there = [name for name in NAMES if any(own.get(name) for own in rows.values())]
+    tables = []
     for names in (there, [name for name in there if name not in FORMS]):
-        cells = [[task, *(_percent(own.get(name)) for name in names)] for task, own in rows.items()]
+        cells = [[each, *(_percent(own.get(n)) for n in names)] for each, own in rows.items()]
         headings = [NAMES[name] for name in names]
-        title = " ".join(filter(None, ("lost to form", run)))
-        yield terminal.new_table("task", *headings, numbers=headings, title=title, rows=cells)
+        numbers = [*headings, "no."]
+        tables.append(
+            terminal.new_table(first, *headings, numbers=numbers, title=title, rows=cells)
+        )
+    if rows:
+        yield terminal.first_that_fits(*tables)
+        yield terminal.cell(_DIAGNOSIS)
 
 
 def _percent(share: float | None) -> str:
@@ -297,7 +326,7 @@ def _percent(share: float | None) -> str:
 
 def plot(
     kind: Annotated[
-        Literal["radar", "bars"],
+        Literal["radar", "bars", "diagnosis"],
         typer.Argument(metavar="KIND", help="One of the figures above."),
     ],
     runs: ReportRuns,
@@ -314,6 +343,9 @@ def plot(
 
     - `bars`: the average and each category, with intervals, for the 40 best runs
 
+    - `diagnosis`: right answers by task, those wrong only for their form, and other wrong ones, for up to 6
+      runs
+
     For example:
 
     - `pfgen-rs llm-jp-eval plot radar runs/a runs/b --out radar.svg`
@@ -326,5 +358,5 @@ def plot(
     found = reports.report_of(read_report_runs(runs))
     figure = pages.PLOTS[kind](found, title=title, language=language, font=font)
     save(figure, out)
-    if len(found.runs) > pages.MOST_BARS:
+    if kind == "bars" and len(found.runs) > pages.MOST_BARS:
         process.warn(f"only the {pages.MOST_BARS} best of {len(found.runs)} runs are shown")

@@ -274,9 +274,13 @@ def diagnosed(
 ) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
     known = {data.task: data for data in datas}
+    board = registry.find_profile(evaluation.profile)
     return diagnosis.diagnosed(
         evaluation.frame,
-        {data.task: data.metrics[0] for data in datas},
+        {
+            data.task: profiles.computed_as(board, profiles.metrics_of(board, data)[0])
+            for data in datas
+        },
         lambda task, texts: reading.predictions(known[task], texts, evaluation.profile),
         {data.task: data.labels for data in datas},
         {data.task for data in datas if data.answer_pattern},
