@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs import lazy
-from pfgen_rs.cli import app, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import app, llm_jp_eval, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.io.text import plural
 from pfgen_rs.stats import permutation
@@ -28,8 +28,8 @@ _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and P
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _DIAGNOSIS = (
-    "% of answers: right; wrong only for their form, by the first way of reading them that makes them right; "
-    "wrong, and what is seen of these; scores do not count forms"
+    "% of answers, each counted once: by the first reading that makes it right",
+    "scores do not count forms; columns after 'wrong' say what wrong answers are",
 )
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
 
@@ -77,7 +77,10 @@ def report(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Rows = "table",
+    output_format: Annotated[
+        Literal["table", "json", "csv", "markdown"],
+        typer.Option("--format", "-f", help="Output format."),
+    ] = "table",
 ) -> None:
     """Report on runs: averages, categories and tasks with intervals, and every two runs compared.
 
@@ -115,7 +118,11 @@ def report(
     if output_format == "csv":
         process.emit_csv(found.score_rows())
     else:
-        terminal.show(*_report_parts(found, by_task=by_task, room=terminal.width()))
+        parts = _report_parts(found, by_task=by_task, room=terminal.width())
+        if output_format == "markdown":
+            process.emit(terminal.markdown(*parts))
+        else:
+            terminal.show(*parts)
 
 
 def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[RenderableType]:
@@ -129,11 +136,9 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
     else:
         choices = [_runs_table(report, count) for count in (3, 2)]
         parts = [terminal.first_that_fits(*choices)]
-        if by_task:
-            parts += _task_tables(report, columns, room)
-        else:
-            named, short = (_category_table(report, columns, names) for names in (True, False))
-            parts.append(named if terminal.fits(named, room) else short)
+        tables = [] if by_task else [_category_table(report, columns, n) for n in (True, False)]
+        fitting = [table for table in tables if terminal.fits(table, room)]
+        parts += fitting[:1] or _task_tables(report, columns, room)
         parts += _pair_parts(report, columns)
     for run, own in report.profiles.items():
         tables = list(profile_tables(own, run if len(report.runs) > 1 else ""))
@@ -155,7 +160,7 @@ def _value_cells(found: "ColumnEstimate") -> list[str]:
 
 def _single_table(report: reports.Report, columns: "Sequence[Column]") -> Table:
     [run] = report.runs
-    headings = ["value", *_value_headings(report), "samples"]
+    headings = ["value", *_value_headings(report)[1:], "samples"]
     rows = []
     for column in (*report.of_kind("average"), *columns):
         found = report.estimates[run][column.name]
@@ -169,13 +174,14 @@ def _runs_table(report: reports.Report, count: int) -> Table:
     """Returns the table of runs, with the first `count` of average, interval and standard error."""
     samples = [n for column in report.of_kind("task") for n in report.own_samples(column)]
     ranked = any(report.ranks.values())
-    before, values = ["no.", *(["ranks"] if ranked else [])], _value_headings(report)[:count]
+    before = ["no.", *(["ranks"] if ranked else [])]
+    values = _value_headings(report)[:count] if report.average else []
     rows = []
     for number, run in enumerate(report.runs, 1):
         ranks = [pages.rank_text(report.ranks[run])] if ranked else []
-        cells = _value_cells(report.estimates[run][report.average])
-        rows.append([number, *ranks, run, *cells[:count]])
-    title = f"{report.average}, {reports.per_task(samples)}"
+        own = report.estimates[run].get(report.average)
+        rows.append([number, *ranks, run, *(_value_cells(own)[:count] if own else [])])
+    title = ", ".join(filter(None, (report.average, reports.per_task(samples))))
     numbers = [*before, *values]
     return terminal.new_table(
         *before, "run", *values, numbers=numbers, names=["run"], title=title, rows=rows
@@ -213,8 +219,9 @@ def _task_table(
         found = [report.estimates[report.runs[place]][column.name] for place in places]
         values = [pages.value_text(each, 3) for each in found]
         rows.append([column.name, report.samples_text(column), *values])
-    title = "tasks, by run number"
-    table = terminal.new_table("task", *headings, numbers=headings, title=title, rows=rows)
+    kind = "task" if columns[0].kind == "task" else "category"
+    title = f"{'tasks' if kind == 'task' else 'categories'}, by run number"
+    table = terminal.new_table(kind, *headings, numbers=headings, title=title, rows=rows)
     table.columns[0].no_wrap = True
     return table
 
@@ -317,7 +324,7 @@ def _diagnosis_parts(
         )
     if rows:
         yield terminal.first_that_fits(*tables)
-        yield terminal.cell(_DIAGNOSIS)
+        yield from map(terminal.cell, _DIAGNOSIS)
 
 
 def _percent(share: float | None) -> str:

@@ -13,7 +13,7 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval import diagnosis, measures, scoring
-from pfgen_rs.llm_jp_eval.averaging import same_score, split_score
+from pfgen_rs.llm_jp_eval.averaging import same_score, shown_averages, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
 from pfgen_rs.llm_jp_eval.reading import prediction
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
@@ -332,7 +332,7 @@ def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) 
     settings = _settings(known)
     own = scored.get("profiles", {}).get(settings.get("profile"), {})
     if own and find_profile(settings["profile"]).averaging != "means":
-        of_file |= _numbers(own["averages"])
+        of_file |= shown_averages(settings["profile"], own)
     return ReportRun(name, frame, scores, settings, known, metrics, of_file, scored)
 
 
