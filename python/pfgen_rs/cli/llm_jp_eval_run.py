@@ -289,7 +289,7 @@ def show_evaluation(
         process.emit_json({**rest, **chosen, **several, "notes": told})
         return
     if len(record["profiles"]) > 1 or any("@" in task for task in notes):
-        _show_side_by_side(record)
+        terminal.show(*report.profile_tables(record["profiles"]))
     else:
         tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
@@ -299,7 +299,7 @@ def show_evaluation(
     for name, share in evaluation.out_of_label.items():
         if share:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
-    report.show_diagnosis({"": diagnosis.of_record(record["diagnosis"])})
+    report.show_diagnosis(diagnosis.of_record(record["diagnosis"]))
     missing = sum(record["missing"].values())
     if missing:
         process.warn(
@@ -321,20 +321,6 @@ def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     if lacking:
         size = len(find_profile(record["profile"]).averages[name])
         process.remark(f"{name} is the mean of {size} categories; not run: {', '.join(lacking)}")
-
-
-def _show_side_by_side(record: Mapping[str, Any]) -> None:
-    """Print scores and averages of all profiles, a column each."""
-    from pfgen_rs.llm_jp_eval.averaging import side_by_side
-
-    for title, rows in zip(("score", "average"), side_by_side(record["profiles"]), strict=True):
-        columns = list(dict.fromkeys(column for own in rows.values() for column in own))
-        cells = [
-            [name, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
-            for name, own in rows.items()
-        ]
-        if cells:
-            terminal.show(terminal.new_table(title, *columns, numbers=columns, rows=cells))
 
 
 def _scores_table(
