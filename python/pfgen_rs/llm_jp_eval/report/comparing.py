@@ -125,8 +125,8 @@ def category_columns(
     board = registry.find_profile(profile)
     made = {
         name: Column(name, "category", parts)
-        for name in board.categories
-        if (parts := _category_parts(board, name, 1, known))
+        for name in dict.fromkeys([*board.categories, *averaging.categories()])
+        if name not in (_STS, "") and (parts := _category_parts(board, name, 1, known))
     }
     main = board.averages.get(board.average, ())
     found = [each for name, each in made.items() if name in main or each.has_value(known)]
@@ -188,8 +188,16 @@ def _place(info: registry.TaskInfo, order: Sequence[str], scores: Sequence[str])
 def _category_parts(
     board: registry.Profile, category: str, categories: int, known: Container[str] = ()
 ) -> tuple[Part, ...]:
-    """Returns the parts of a category; none if it is not the mean of scores."""
-    scores = [*board.categories.get(category, ())]
+    """Returns the parts of a category: its scores, or if the profile has none, the known ones of its tasks.
+
+    None if it is not the mean of scores.
+    """
+    own = (
+        f"{info.name}_{info.metrics[0]}"
+        for info in registry.tasks().values()
+        if info.category == category and info.metrics
+    )
+    scores = [*board.categories.get(category, (each for each in own if each in known))]
     split = {score: averaging.split_score(score, registry.tasks()) for score in scores}
     if not all(metric for _, metric in split.values()):
         return ()
