@@ -12,7 +12,7 @@ from pathlib import Path
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import evaluation_files, registry
-from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
+from pfgen_rs.llm_jp_eval.conversion import installing, raw_files, wikipedia
 from pfgen_rs.registry import Registry
 
 Pair = tuple[str, str]
@@ -192,8 +192,7 @@ def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
     }
     for split in registry.SPLITS:
         for file in raw.of(f"{split}/"):
-            document = knp.read_document(file.label, file.content)
-            for task, sample in wikipedia.document_samples(document).items():
+            for task, sample in wikipedia.document_samples(file).items():
                 found[task][split].append(sample)
     return found
 
