@@ -8,9 +8,11 @@ import hypothesis
 import pytest
 
 from helpers import write_benchmark
+from jpeval_exam import write_exam
 from pfgen_rs import Benchmark, load_benchmark
 from pfgen_rs.drawing import style
 from pfgen_rs.io import known_files
+from pfgen_rs.llm_jp_eval import registry
 from places import VARIABLE, needed, published_runs
 
 pytest_plugins = ["browser", "jpeval_converted"]
@@ -71,9 +73,19 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the user's choice of benchmark or the user's installed ones."""
-    monkeypatch.delenv("PFGEN_RS_BENCHMARK", raising=False)
+    """No test sees the user's choice of benchmark and tasks, or the user's installed ones."""
+    for name in ("PFGEN_RS_BENCHMARK", "PFGEN_RS_TASKS"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def own_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a task of one's own, which is known during the test."""
+    monkeypatch.setattr(registry, "_folders", [])
+    registry.add_folder(write_exam(tmp_path / "exams"))
+    yield tmp_path / "exams"
+    registry._forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,8 +15,12 @@ import polars as pl
 import pytest
 
 from helpers import environment, lines
+from jpeval_exam import OUTPUTS
 from pfgen_rs import Benchmark, PfgenError, score_file
 from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.llm_jp_eval import evaluate, read_tasks
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
+from pfgen_rs.llm_jp_eval.scoring import ScoreSettings, signature, standard_errors
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
 from told import section
@@ -263,3 +267,23 @@ def test_settings_are_checked_before_anybody_is_asked() -> None:
         how: Any = wrong
         with pytest.raises((PfgenError, PrerequisiteError), match=match):
             make("mini", **how)
+
+
+def test_a_task_of_llm_jp_eval_has_our_figures(harness: Harness, own_tasks: Path) -> None:
+    [data] = read_tasks(None, ["my_exam"])
+    prompts = [filled(template(data, 0), sample.input) for sample in data.samples]
+    told = {f"None {prompt}": [text] for prompt, text in zip(prompts, OUTPUTS, strict=True)}
+    log = harness.eval(
+        "pfgen_rs/llm_jp_eval", told, "-T", "task=my_exam", "-T", f"task_folder={own_tasks}"
+    )
+    expected = evaluate([data], {"my_exam": OUTPUTS})
+    assert metrics(log, "exact_match") == {
+        "pfgen_rs/figure": expected.scores["my_exam_exact_match"],
+        "pfgen_rs/stderr": standard_errors(expected)["my_exam_exact_match"],
+    }
+    assert [each["answer"] for each in scores(log).values()] == ["B", "A", ""]
+    [first, *_] = harness.asked()
+    assert first["messages"] == [{"role": "user", "content": prompts[0]}]
+    assert (first["config"]["max_tokens"], first["config"]["temperature"]) == (50, 0.0)
+    settings = ScoreSettings(prompts=PromptSettings(chat=True))
+    assert log["eval"]["metadata"]["signature"] == signature([data], settings)

@@ -13,6 +13,7 @@ import pytest
 
 import pfgen_rs
 from helpers import pfgen
+from jpeval_data import PUBLISHED
 from pfgen_rs import Benchmark, Result, SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.integrations import HARNESSES, harness_path
@@ -31,7 +32,7 @@ from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import (
     PromptSettings,
     filled,
-    outputs_by_task,
+    matching_outputs,
     read_outputs,
     template,
 )
@@ -335,7 +336,7 @@ def assert_prompted(asked: list[dict[str, Any]], datas: list[TaskData], shots: i
 
 def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> None:
     """The page's command, with all tasks: figures, categories and AVR."""
-    datas = read_tasks(folder, tasks())
+    datas = read_tasks(folder, PUBLISHED)
     answers, asked = recorded(tmp_path / "answers.jsonl", datas), tmp_path / "asked.json"
     chosen = {JPEVAL_KEY: {"shots": SHOTS, "data": str(folder)}}
     metadata = ["--metadata", json.dumps(chosen)]
@@ -365,7 +366,7 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     assert [sample["filtered_resps"][0][0] for sample in samples] == rows["pred"].to_list()
     assert [sample["char_f1"] for sample in samples] == rows["value"].to_list()
     data = [data for data in datas if data.task == "jemhopqa"]
-    outputs = outputs_by_task(data, read_outputs(logged))
+    outputs = matching_outputs(data, read_outputs(logged), None, PromptSettings()).texts
     again = evaluate(data, {task: [text or "" for text in outputs[task]] for task in outputs})
     assert again.frame["value"].to_list() == rows["value"].to_list()
 
@@ -430,10 +431,21 @@ def test_choices() -> None:
             jpeval_choices(metadata)
 
 
-def test_there_is_a_task_for_each_task_of_the_catalog() -> None:
-    files = list((harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"))
-    assert {path.stem for path in files} == set(tasks())
-    for path in files:
-        text = path.read_text(encoding="utf-8")
-        assert f"task: llm_jp_eval_{path.stem}\n" in text
-        assert f"jpeval_task: {path.stem}\n" in text
+def test_tasks_and_groups_are_those_of_the_registry(tmp_path: Path) -> None:
+    own = tmp_path / "exams"
+    own.mkdir()
+    (own / "my_exam.toml").write_text('category = "EXAM"\nmetrics = ["exact_match"]\n')
+    where = pfgen("harness-path", "lm_eval", "--task-folder", own).stdout.strip()
+    files = {path.stem: path.read_text("utf-8") for path in Path(where).glob("llm_jp_eval/*.yaml")}
+    described = {name: json.loads(text) for name, text in files.items()}
+    assert described["my_exam"]["dataset_kwargs"] == {
+        "jpeval_task": "my_exam",
+        "jpeval_folder": str(own),
+    }
+    assert described["_exam"]["task"] == ["llm_jp_eval_my_exam"]
+    assert {name for name in described if name[0] != "_"} == {*tasks(), "my_exam"}
+    nli = [f"llm_jp_eval_{name}" for name in ("jamp", "janli", "jnli", "jsem", "jsick")]
+    assert described["_nli"]["task"] == nli
+    whole = [f"llm_jp_eval_{name}" for name in ("nli", "qa", "rc", "mc", "el", "fa", "mr", "jsts")]
+    assert described["_llm_jp_eval"]["task"] == whole
+    assert pfgen("harness-path", "lm_eval").stdout.strip() != where

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data
+from jpeval_data import PUBLISHED, SAMPLES, jp_eval, jp_json, made_data, write_data
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval import diagnosis, scoring
@@ -18,7 +18,6 @@ from pfgen_rs.llm_jp_eval.diagnosis import FORMS, SIGNS, Diagnosis
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.measures import char_f1, exact_match, parse_float, set_f1
 from pfgen_rs.llm_jp_eval.reading import prediction
-from pfgen_rs.llm_jp_eval.registry import tasks
 
 Form = Callable[[str], str]
 WAYS: dict[str, tuple[Form, str]] = {
@@ -52,7 +51,7 @@ def written(place: Path, data: Path, form: Form, **more: Any) -> Path:
     path = place / "outputs.jsonl"
     lines = [
         {"id": f"{each.task}/test/{i}", "output": form(s.output) if i % 2 else s.output, **more}
-        for each in read_tasks(data, tasks())
+        for each in read_tasks(data, PUBLISHED)
         for i, s in enumerate(each.samples)
     ]
     write_objects(path, lines)
@@ -154,7 +153,7 @@ def test_counts_are_those_of_the_oracle(
 ) -> None:
     outputs = {each.task: texts[4 * i : 4 * i + 4] for i, each in enumerate(few)}
     evaluation = scoring.evaluate(few, outputs, profile)
-    found = scoring.diagnosed(evaluation)
+    found = scoring.diagnosed(evaluation, few)
     assert [*found] == [each.task for each in few]
     for each in few:
         rows: dict[str, set[int]] = {form: set() for form in FORMS}
@@ -193,12 +192,16 @@ def diagnosed(
     reasons = None if reason is None else {task: [reason] * len(pairs)}
     found = scoring.evaluate(datas, outputs, finish_reasons=reasons)
     assert found.frame["finish_reason"].to_list() == [reason] * len(pairs)
-    return scoring.diagnosed(found)[task]
+    return scoring.diagnosed(found, datas)[task]
 
 
 def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, [("『雪国』", "『雪国』"), ("『川端』", "川端")], "jamp")
     assert (found.right, found.first["unquoted"]) == (1, 1)
+
+
+def read_whole(_: str, texts: Sequence[str]) -> list[str]:
+    return [prediction(text) for text in texts]
 
 
 # Signs
@@ -250,17 +253,20 @@ def test_examples_are_short_and_few(tmp_path: Path) -> None:
 
 
 def test_long_readings_are_not_tried(tmp_path: Path) -> None:
-    """A right answer after more than ten times the characters of gold and 1,000 is no matter of form."""
-    pairs = [("！" * 900 + "\n川端", "川端"), ("、" * 2000 + "です。川端", "川端")]
+    """char_f1 ignores punctuation; 10 times the characters of gold and 1,000 are too many to be its form."""
+    pairs = [("答えは川端" + "、" * length, "川端") for length in (1014, 1015, 100_000)]
+    pairs += [("川端" + " " * 100_000 + "康成", "川端"), ("川端\n" + "、" * 9000, "川端")]
+    found = diagnosed(tmp_path, pairs, "jamp")
+    assert found.counts["all"] == found.first["first_line"] == 1
     found = diagnosed(tmp_path, pairs)
-    assert found.counts["all"] in (0, 1)
+    assert (found.right, found.counts["all"], found.first["without_prefix"]) == (1, 1, 1)
 
 
 def test_a_metric_without_values_of_samples_compares_texts(tmp_path: Path) -> None:
     datas = read_tasks(write_data(tmp_path, {"jamp": SAMPLES["jamp"]}), ["jamp"])
     evaluation = scoring.evaluate(datas, {"jamp": ["entailment", "contradiction\n"]})
     frame = evaluation.frame.with_columns(value=pl.lit(None, pl.Float64))
-    found = diagnosis.diagnosed(frame, {"jamp": "comet"}, diagnosis.profile_reader("1.3.0"))
+    found = diagnosis.diagnosed(frame, {"jamp": "comet"}, read_whole)
     assert (found["jamp"].right, found["jamp"].first["stripped"]) == (1, 1)
 
 
@@ -268,10 +274,9 @@ def test_predictions_stand_for_outputs_that_are_not_known(few: list[TaskData]) -
     evaluation = scoring.evaluate(few, {each.task: ["「a」", "b ", " a", "x"] for each in few})
     outputs = evaluation.frame.with_columns(output=evaluation.frame["pred"])
     nothing = evaluation.frame.with_columns(output=None)
-    metrics = diagnosis.main_metrics([*evaluation.scores], [each.task for each in few])
-    read = diagnosis.profile_reader("1.3.0")
-    assert diagnosis.diagnosed(outputs, metrics, read) == diagnosis.diagnosed(
-        nothing.cast({"output": outputs["output"].dtype}), metrics, read
+    metrics = {each.task: each.metrics[0] for each in few}
+    assert diagnosis.diagnosed(outputs, metrics, read_whole) == diagnosis.diagnosed(
+        nothing.cast({"output": outputs["output"].dtype}), metrics, read_whole
     )
 
 

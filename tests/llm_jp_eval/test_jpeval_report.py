@@ -19,13 +19,16 @@ from jpeval_data import RUNNER, jp_eval, jp_json, made_data, made_scores
 from jpeval_runs import ALL, TRANSLATED, made_run, result_of_1_3_0, result_of_2
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.cli.app import app
-from pfgen_rs.llm_jp_eval import averages
+from pfgen_rs.llm_jp_eval import averages, registry
 from pfgen_rs.llm_jp_eval.averaging import AVERAGED, split_score
+from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.permutation import sign_flip
+from pfgen_rs.stats.shares import wilson
 
 NLI = ("jamp", "janli", "jnli", "jsem", "jsick")
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR")
@@ -192,7 +195,7 @@ def test_missing_tasks_are_marked_not_counted() -> None:
     assert estimates["NLI"].value == pytest.approx(nli)
     assert estimates["QA"].value is None
     assert estimates["MR"].missing == ()
-    assert found.notes[0] == "AVR needs tasks of all seven categories; not run: QA, RC, MC, EL, FA"
+    assert found.notes[0] == "AVR needs tasks of all its categories; not run: QA, RC, MC, EL, FA"
     assert "marked with *, since some of their tasks were not run: NLI (jnli" in found.notes[1]
     known = report_of([some], average="AVG").estimates["some"]["AVG"]
     assert known.value == pytest.approx((nli + values(some, "mawps").mean()) / 9)
@@ -606,3 +609,50 @@ def test_names_in_files_are_only_text(tmp_path: Path) -> None:
     for kind in ("bars", "radar"):
         done = jp_eval("plot", kind, path, "--out", figure)
         assert done.exit_code == 0, done.output
+
+
+# Clusters: questions about the same text
+
+
+def asked(run: ReportRun, size: int, task: str = "jsquad") -> ReportRun:
+    """A run in which so many questions in a row are about the same text."""
+    text = pl.format("文章：本{}\n質問：{}", pl.col("index") // size, pl.col("index"))
+    changed = pl.when(pl.col("task") == task).then(text).otherwise("input").alias("input")
+    return replace(run, frame=run.frame.with_columns(changed))
+
+
+def test_questions_about_the_same_text_are_a_cluster(two: list[ReportRun]) -> None:
+    runs = [asked(run, 5) for run in two]
+    own = values(two[0], "jsquad")
+    sums = (own - own.mean()).reshape(20, 5).sum(axis=1)
+    error = (20 / 19 * (sums**2).sum()) ** 0.5 / 100
+    report = report_of(runs)
+    found = report.estimates["org/a"]["jsquad"]
+    assert found.se == pytest.approx(error)
+    reach = scipy.stats.t.ppf(0.975, 19) * error
+    assert (found.low, found.high) == pytest.approx((own.mean() - reach, own.mean() + reach))
+    assert found.samples == 100
+    assert report.estimates["org/a"]["mawps"] == report_of(two).estimates["org/a"]["mawps"]
+    [pair] = report.pairs_in("jsquad")
+    apart = (values(two[1], "jsquad") - own).reshape(20, 5).sum(axis=1)
+    assert pair.test == "sign_flip"
+    assert pair.p == pytest.approx(sign_flip(apart, permutations=50_000), abs=0.02)
+    assert pair.se == pytest.approx((20 / 19 * ((apart - apart.mean()) ** 2).sum()) ** 0.5 / 100)
+    evaluation = Evaluation(runs[0].frame, {"jsquad_char_f1": 0.5}, {})
+    assert standard_errors(evaluation)["jsquad_char_f1"] == pytest.approx(error)
+
+
+def test_shares_of_right_answers_in_clusters_are_not_independent(
+    two: list[ReportRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = replace(tasks()["mawps"], cluster=tasks()["jsquad"].cluster)
+    monkeypatch.setattr(registry, "tasks", lambda: {**tasks(), "mawps": task})
+    runs = [asked(run, 4, "mawps") for run in two]
+    report = report_of(runs)
+    [pair] = report.pairs_in("mawps")
+    apart = (values(two[1], "mawps") - values(two[0], "mawps")).reshape(25, 4).sum(axis=1)
+    assert pair.test == "sign_flip"
+    assert pair.p == pytest.approx(sign_flip(apart, permutations=50_000), abs=0.02)
+    right = asked(made_run("perfect", skill=2.0, samples=40), 4, "mawps")
+    found = report_of([right]).estimates["perfect"]["mawps"]
+    assert (found.low, found.high) == pytest.approx((wilson(10, 10)[0], 1.0))

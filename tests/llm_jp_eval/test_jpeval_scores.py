@@ -114,9 +114,14 @@ def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_
 
 def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:
     outputs = {**GOLD, "jamp": ["entailment\n", "neutral"]}
-    evaluations = scoring.evaluate_profiles(datas, outputs)
-    settings = scoring.ScoreSettings("swallow")
-    record = scoring.write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
+    evaluations = {name: scoring.evaluate(datas, outputs, name) for name in ("swallow", "1.3.0")}
+    settings, other = scoring.ScoreSettings("swallow"), scoring.Plan(datas, scoring.ScoreSettings())
+    folder = tmp_path / "out"
+    record = scoring.write_results(folder, datas, evaluations, {"a": "é"}, settings, [other])
+    assert {name: each["signature"] for name, each in record["profiles"].items()} == {
+        "swallow": record["signature"],
+        "1.3.0": scoring.signature(datas),
+    }
     assert json.loads((tmp_path / "out/scores.json").read_text("utf-8")) == record
     assert record["profiles"]["1.3.0"]["scores"]["jamp_exact_match"] == 0.0
     assert record["profiles"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
@@ -142,7 +147,7 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
     assert scoring.signature(datas) == expected
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
     settings = scoring.ScoreSettings("swallow", 100, prompts)
-    expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVR|{raw}|{unknown}"
+    expected = f"{start}swallow|split:test|n:100|shots:0|avg:none|{raw}|{unknown}"
     more = "|prompt:5e1df29a|mode:chat|max_tokens:9"
     assert scoring.signature(datas, settings) == expected + more
     assert scoring.signature(datas[:1]) != scoring.signature(datas)
@@ -150,11 +155,11 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
 
 def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jamp": ["entailment", "x"], "jsts": ["1", "2", "3"]}
-    errors = scoring.standard_errors(scoring.evaluate_profiles(datas, outputs)["1.3.0"])
+    errors = scoring.standard_errors(scoring.evaluate(datas, outputs))
     assert errors["jamp_exact_match"] == pytest.approx(0.5)  # 0 and 1: sd 0.7071 over the root of 2
     assert errors["jsquad_char_f1"] == 0.0
     assert errors["jsts_pearson"] is not None
-    alone = scoring.evaluate_profiles(datas[:1], {"jamp": ["entailment"]})["1.3.0"]
+    alone = scoring.evaluate(datas[:1], {"jamp": ["entailment"]})
     assert scoring.standard_errors(alone) == {"jamp_exact_match": None}
 
 
@@ -316,7 +321,7 @@ def test_missing_outputs_are_an_error_with_a_way_out(folder: Path, tmp_path: Pat
     done = jp_eval("score", outputs, "-d", folder, "--allow-missing")
     assert done.exit_code == 0
     assert "warning: 1 output was missing and counts as empty" in done.stderr
-    assert "AVR is the mean of seven categories; not run: QA, MC, FA, MR" in done.stderr
+    assert "AVR is the mean of 7 categories; not run: QA, MC, FA, MR" in done.stderr
     assert ("0.5000" in done.stdout, "AVR –" in done.stdout) == (True, True)
     done = jp_eval("score", outputs, "-d", folder, "--limit", 1, "-t", "jamp")
     assert (done.exit_code, "n:1|" in done.stdout) == (0, True)

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import lzma
 import random
 import shutil
 import statistics
@@ -13,25 +14,28 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
+from jpeval_data import PUBLISHED, SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import averaging, convert, evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import converting, raw_files
 from pfgen_rs.llm_jp_eval.conversion.installing import find_raw
 from pfgen_rs.llm_jp_eval.prompts import filled, template, template_digest
-from pfgen_rs.llm_jp_eval.registry import find_task, tasks
+from pfgen_rs.llm_jp_eval.registry import cluster_of, find_task, tasks
+from pfgen_rs.llm_jp_eval.scoring import clusters_of
+
+TASKS = {name: find_task(name) for name in PUBLISHED}
 
 
 def test_instructions_are_those_published(jpeval_dir: Path) -> None:
     published = json.loads((jpeval_dir / "instructions.json").read_text("utf-8"))
     keys = ("instruction", "output_length", "metrics")
-    ours = {name: {key: getattr(t, key) for key in keys} for name, t in registry.tasks().items()}
+    ours = {name: {key: getattr(t, key) for key in keys} for name, t in TASKS.items()}
     assert json.loads(json.dumps(ours)) == published
     assert len(ours) == 17
 
 
 def test_tasks_are_chosen_by_name_and_category() -> None:
-    chosen, every = registry.chosen_tasks, list(registry.tasks().values())
+    chosen, every = registry.chosen_tasks, list(TASKS.values())
     names = [task.name for task in chosen(["mawps", "QA", "mawps"])]
     assert names == ["jemhopqa", "mawps", "niilc"]
     assert chosen() == chosen(["all", "jamp"]) == every
@@ -577,3 +581,23 @@ def test_damaged_files_are_converted_or_refused(jpeval_mini: Path) -> None:
             assert name in str(error)  # noqa: PT017 - others are converted
             refused += 1
     assert 100 < refused < 500
+
+
+def test_the_questions_of_jsquad_are_clustered_by_their_texts(jpeval_dir: Path) -> None:
+    """The real test split, read with the standard library."""
+    [path] = (jpeval_dir / "raw/yahoojapan+JGLUE/datasets/jsquad-v1.1").glob("valid*.xz")
+    articles = json.loads(lzma.decompress(path.read_bytes()))["data"]
+    texts = [part["context"] for article in articles for part in article["paragraphs"]]
+    inputs = [
+        f"文章：{part['context']}\n質問：{each['question']}"
+        for article in articles
+        for part in article["paragraphs"]
+        for each in part["qas"]
+    ]
+    found = clusters_of("jsquad", inputs)
+    assert found is not None
+    assert (len(inputs), found.max() + 1) == (4442, len(set(texts))) == (4442, 1145)
+    assert cluster_of("jsquad", inputs[0]) == texts[0]
+    assert cluster_of("jsquad", "質問：？") is None
+    assert cluster_of("jamp", inputs[0]) is cluster_of("of nobody", "") is None
+    assert clusters_of("jsquad", ["質問：？", "文章：a\n質問：b"]) is None

@@ -13,15 +13,16 @@ from typer.testing import CliRunner, Result
 from pfgen_rs import PfgenError
 from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
-from pfgen_rs.llm_jp_eval.registry import find_task, tasks
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, find_task
 from pfgen_rs.llm_jp_eval.scoring import (
     ScoreSettings,
-    evaluate_profiles,
+    evaluate,
     score_config,
     write_results,
 )
 
 RUNNER = CliRunner()
+PUBLISHED = find_profile(DEFAULT).tasks
 Pairs = Sequence[tuple[str, str]]
 
 SHOTS: dict[str, Pairs] = {
@@ -90,7 +91,7 @@ def jp_json(*arguments: object) -> Any:
 WRONG = "ちがう答え"
 
 
-def made_data(folder: Path, samples: int = 30, chosen: Sequence[str] = tuple(tasks())) -> Path:
+def made_data(folder: Path, samples: int = 30, chosen: Sequence[str] = PUBLISHED) -> Path:
     """Evaluation files with made-up samples."""
     pairs = {task: _pairs(task, samples) for task in chosen}
     return write_data(folder, pairs, {task: own[:5] for task, own in pairs.items()})
@@ -101,7 +102,7 @@ def made_scores(
     data: Path,
     *,
     right: float,
-    chosen: Sequence[str] = tuple(tasks()),
+    chosen: Sequence[str] = PUBLISHED,
     seed: int = 0,
     **settings: Any,
 ) -> Path:
@@ -113,7 +114,7 @@ def made_scores(
         for each in datas
     }
     made = ScoreSettings(**settings)
-    evaluations = evaluate_profiles(datas, outputs)
+    evaluations = {made.profile: evaluate(datas, outputs, made.profile)}
     write_results(folder, datas, evaluations, score_config(datas, made), made)
     return folder
 

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.llm_jp_eval.averaging import AVERAGED
-from pfgen_rs.llm_jp_eval.registry import find_task, tasks
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, find_task, tasks
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
 
-ALL = tuple(tasks())
+ALL = find_profile(DEFAULT).tasks
 
 
 def made_run(
@@ -121,8 +121,8 @@ def result_of_2(path: Path, *, seed: int = 0) -> dict[str, Any]:
 def _known_tasks(made: random.Random) -> tuple[dict[str, float], dict[str, Any]]:
     values: dict[str, float] = {}
     outputs: dict[str, Any] = {}
-    for task, info in tasks().items():
-        scores, outputs[task] = _task(task, info.metrics, made)
+    for task in ALL:
+        scores, outputs[task] = _task(task, tasks()[task].metrics, made)
         values |= scores
     return values, outputs
 

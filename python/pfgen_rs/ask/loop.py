@@ -163,7 +163,7 @@ def ask(
     """
     if not groups:
         return Asked(0, 0, 0)
-    needed = {mode}
+    needed = {group.mode or mode for group in groups}
     if any(request.has_history for group in groups for request in group.requests):
         needed.add("history")
     for lacking in sorted(needed - protocol.abilities(engine)):
@@ -266,7 +266,7 @@ class _Asking:
             number = self._next()
             if number is not None:
                 group, request = self._entries[number]
-                task = request.task(number + 1, group.respondent, self._mode)
+                task = request.task(number + 1, group.respondent, group.mode or self._mode)
                 own = group.respondent.parameters if self._collects else None
                 task = replace(task, name=self._name(number, request), parameters=own)
                 self._numbers[key_of(task)] = number

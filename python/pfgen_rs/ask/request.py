@@ -163,7 +163,8 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Requests to one respondent, with the same parameters."""
+    """Requests to one respondent, with the same parameters; `mode`: if it is not that of the call."""
 
     respondent: Respondent
     requests: Sequence[Request]
+    mode: str | None = None

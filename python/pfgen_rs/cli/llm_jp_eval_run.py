@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @options.with_options(engine_options.EngineOptions, "asking")
 @options.with_options(llm_jp_eval.SampleOptions, "samples")
 def run(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Argument(
@@ -41,16 +42,20 @@ def run(
             "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
-    profile: llm_jp_eval.ProfileName = "1.3.0",
+    profile: llm_jp_eval.ProfileNames = None,
     allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
-    """Run a model on the tasks and score it: one output per sample, at temperature 0.
+    """Run a model on the tasks and score it: one output per sample, at temperature 0 or the profile's.
 
     Interrupted runs continue with the same command, and several processes may share a folder. Nothing is
-    asked twice: further tasks, splits and samples are added to what is there.
+    asked twice: further tasks, splits, samples and profiles are added to what is there.
 
-    Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
+    For example:
+
+    - `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
+
+    - `pfgen-rs llm-jp-eval run org/model --engine vllm --profile 1.3.0,swallow,nejumi4`
     """
     from pfgen_rs.ask import loop, request
     from pfgen_rs.ask.engines import recorded_name
@@ -64,7 +69,6 @@ def run(
     every = not llm_jp_eval.listed_names(samples.tasks) or "all" in llm_jp_eval.listed_names(
         samples.tasks
     )
-    settings = scoring.ScoreSettings(profile, samples.limit, samples.prompts(), every)
     respondent = request.Respondent(
         recorded_name(asking.engine),
         model,
@@ -73,7 +77,14 @@ def run(
         seed=asking.seed,
     )
     folder = out or running.default_folder(model)
-    made = running.TaskRun(folder, samples.datas(), respondent, settings)
+    source = context.get_parameter_source("temperature")
+    is_given = source is not None and source.name != "DEFAULT"
+    fixed = {"temperature": respondent.temperature} if is_given else {}
+    settings = scoring.ScoreSettings(
+        n=samples.limit, prompts=samples.prompts(), all_tasks=every, sampling=fixed
+    )
+    main, *further = samples.plans(profile, settings)
+    made = running.TaskRun(folder, main.datas, respondent, main.settings, further)
     total = sum(len(group.requests) for group in made.groups)
     asked: loop.Asked | None = loop.Asked(total, total, 0)
     if asking.dry_run or made.open():
@@ -99,8 +110,18 @@ def run(
 
 @options.with_options(llm_jp_eval.SampleOptions, "samples", without=("chat",))
 def prompts(
-    out: Annotated[str, options.out_option("FILE|-", "File to write, or - for stdout.")],
     samples: llm_jp_eval.SampleOptions,
+    out: Annotated[
+        str | None, options.out_option("FILE|-", "File to write, or - for stdout.")
+    ] = None,
+    exchange: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder to write TASK.eval-prompt.json to instead, the files that llm-jp-eval's inference "
+            "repository reads.",
+        ),
+    ] = None,
     prompt_format: Annotated[
         Literal["jsonl", "openai-completions", "openai-chat"],
         typer.Option(
@@ -110,6 +131,7 @@ def prompts(
             "OpenAI's batch API and vLLM's run-batch.",
         ),
     ] = "jsonl",
+    profile: llm_jp_eval.ProfileNames = None,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
@@ -119,28 +141,56 @@ def prompts(
 
     Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
     lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
-    then tells outputs to other prompts.
+    then tells outputs to other prompts. With --exchange, llm-jp-eval's own pipelines generate, and 'score'
+    reads the folder that they write.
 
-    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+    For example:
+
+    - `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+
+    - `pfgen-rs llm-jp-eval prompts --exchange prompts`
     """
     from pfgen_rs.io import atomic, json_lines
+    from pfgen_rs.llm_jp_eval import exchange as exchanging, scoring
     from pfgen_rs.llm_jp_eval.prompts import items
 
+    if (out is None) == (exchange is None):
+        raise typer.BadParameter(
+            "exactly one of --out and --exchange is needed", param_hint="--out"
+        )
     ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
     if not ours and not model:
         raise typer.BadParameter(
             f"the format {prompt_format} requires the name of a model", param_hint="--model"
         )
-    prompts, datas = samples.prompts(), samples.datas()
+    settings = scoring.ScoreSettings(n=samples.limit, prompts=samples.prompts())
+    plans = samples.plans(profile, settings)
+    if exchange is not None:
+        count = exchanging.write_exchange(exchange, plans)
+        written = f"{counted(count, 'prompt')} of {counted(len(plans[0].datas), 'task')}"
+        process.emit(f"wrote {written} to {exchange}\n")
+        return
+    if not (ours or chat) and any(own.prompts.has_turns for _, own in plans):
+        raise typer.BadParameter(
+            "the prompts are chats: use openai-chat or jsonl", param_hint="--format"
+        )
+    found = {
+        (item.id, item.digest()): (item, own.sampling)
+        for datas, own in plans
+        for item in items(datas, own.n, own.prompts)
+    }
     lines = [
-        json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
-        for item in items(datas, samples.limit, prompts)
+        json_lines.as_line(
+            item.record() if ours else item.batch_line(model or "", chat=chat, sampling=sampling)
+        )
+        for item, sampling in found.values()
     ]
-    if out == "-":
+    if out is None or out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
-    written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
+    tasks = {item.task for item, _ in found.values()}
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(tasks), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
@@ -150,13 +200,13 @@ def score(
         Path,
         typer.Argument(
             metavar="OUTPUTS",
-            help="JSON lines (also .gz, .xz, .zst) with id and output, or what OpenAI's batch API or vLLM's "
-            "run-batch returned.",
+            help="JSON lines (also .gz, .xz, .zst) with id and output, what OpenAI's batch API or vLLM's "
+            "run-batch returned, or llm-jp-eval's folder of TASK.eval-generated.json.",
             show_default=False,
         ),
     ],
     samples: llm_jp_eval.SampleOptions,
-    profile: llm_jp_eval.ProfileName = "1.3.0",
+    profile: llm_jp_eval.ProfileNames = None,
     allow_missing: llm_jp_eval.AllowMissing = False,
     out: Annotated[
         Path | None,
@@ -172,34 +222,57 @@ def score(
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
     say how the prompts were made, for the signature and result.json; for the outputs.jsonl of a run, this is
-    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples.
+    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples, and
+    so must the prompts in the files of llm-jp-eval's inference, whose _config.json says more.
 
-    Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+    For example:
+
+    - `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+
+    - `pfgen-rs llm-jp-eval score outputs/run1 --out scores`
     """
-    from pfgen_rs.llm_jp_eval import prompts, running, scoring
+    from pfgen_rs.llm_jp_eval import exchange, prompts, running, scoring
 
-    n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
-    found = prompts.read_outputs(outputs, samples.split)
-    datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = scoring.ScoreSettings(profile, n, samples.prompts(None), every)
-    settings = running.settings_of_outputs(found, datas, chosen)
-    by_task = prompts.outputs_by_task(datas, found, n)
-    try:
-        evaluations = scoring.evaluate_profiles(
-            datas,
-            by_task,
-            allow_missing=allow_missing,
-            finish_reasons=prompts.reasons_by_task(datas, found),
+    every = "all" in llm_jp_eval.listed_names(samples.tasks)
+    settings = scoring.ScoreSettings(
+        n=samples.limit, prompts=samples.prompts(None), all_tasks=every
+    )
+    names = llm_jp_eval.listed_names(profile)
+    if files := exchange.exchange_files(outputs):
+        exchanged = exchange.read_exchange(files)
+        settings = exchanged.settings(settings)
+        names = names or [settings.profile]
+        samples = replace(
+            samples,
+            shots=exchanged.shots(samples.shots),
+            tasks=samples.tasks or list(exchanged.records),
         )
+        matched = exchanged.matched(samples.plans(names, settings))
+    else:
+        names = names or ["1.3.0"]
+        found = prompts.read_outputs(outputs, samples.split_of(names[0]))
+        matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
+    try:
+        evaluations = {
+            own.profile: scoring.evaluate(
+                datas,
+                answers.texts,
+                own.profile,
+                allow_missing=allow_missing,
+                finish_reasons=answers.reasons,
+            )
+            for (datas, own), answers in matched
+        }
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
+    (datas, main), *further = (plan for plan, _ in matched)
     if out is None:
-        record = scoring.scores_record(datas, evaluations, settings)
+        record = scoring.scores_record(datas, evaluations, main, further)
     else:
-        config = scoring.score_config(datas, settings)
-        record = scoring.write_results(out, datas, evaluations, config, settings)
-    show_evaluation(record, evaluations[profile], output_format)
+        config = scoring.score_config(datas, main)
+        record = scoring.write_results(out, datas, evaluations, config, main, further)
+    show_evaluation(record, evaluations[main.profile], output_format)
 
 
 def show_evaluation(
@@ -212,26 +285,42 @@ def show_evaluation(
     if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
         rest = {key: value for key, value in record.items() if key != "profiles"}
-        process.emit_json({**rest, **chosen, "notes": told})
+        several = {"profiles": record["profiles"]} if len(record["profiles"]) > 1 else {}
+        process.emit_json({**rest, **chosen, **several, "notes": told})
         return
-    tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
-    terminal.show(terminal.first_that_fits(*tables))
-    lacking = record["lacking"]["AVR"]
-    average = chosen["averages"]["AVR"]
-    process.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
-    if lacking:
-        process.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+    if len(record["profiles"]) > 1 or any("@" in task for task in notes):
+        terminal.show(*report.profile_tables(record["profiles"]))
+    else:
+        tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
+        terminal.show(terminal.first_that_fits(*tables))
+        _show_average(record, chosen)
+    for name, reason in evaluation.not_computed.items():
+        process.remark(f"{name} is not computed: {reason}")
     for name, share in evaluation.out_of_label.items():
         if share:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
-    report.show_diagnosis({"": diagnosis.of_record(record["diagnosis"])})
+    report.show_diagnosis(diagnosis.of_record(record["diagnosis"]))
     missing = sum(record["missing"].values())
     if missing:
         process.warn(
             f"{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
             f"{plural(missing, 'counts', 'count')} as empty"
         )
-    process.emit(f"{record['signature']}\n")
+    for each in record["profiles"].values():
+        process.emit(f"{each['signature']}\n")
+
+
+def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Print the main average, or what it lacks."""
+    from pfgen_rs.llm_jp_eval.registry import find_profile
+
+    name = record["average"]
+    lacking = record["lacking"].get(name, ())
+    if name:
+        process.emit(f"{name} –\n" if lacking else f"{name} {chosen['averages'][name]:.4f}\n")
+    if lacking:
+        size = len(find_profile(record["profile"]).averages[name])
+        process.remark(f"{name} is the mean of {size} categories; not run: {', '.join(lacking)}")
 
 
 def _scores_table(
@@ -246,7 +335,7 @@ def _scores_table(
     rows: list[list[str]] = []
     for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
-        if names:
+        if names and category:
             mean = chosen["averages"].get(category)
             rows.append([category, "", "", "" if mean is None else f"{mean:.4f}", "", "", ""])
         before = ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import llm_jp_eval, options, process, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -164,11 +164,13 @@ def harness_path(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the harness, such as lm_eval.")
     ],
+    task_folder: llm_jp_eval.TaskFolders = None,
 ) -> None:
-    """Print only the path of the task files for an evaluation harness.
+    """Write the task files for an evaluation harness, and print only the path of their folder.
 
     Example: `lm_eval --include_path "$(pfgen-rs harness-path lm_eval)" --tasks pfgen`
     """
     from pfgen_rs import integrations
 
+    llm_jp_eval.add_folders(task_folder)
     process.emit(f"{integrations.harness_path(name)}\n")

@@ -4,17 +4,19 @@ from pathlib import Path
 
 from pfgen_rs.errors import SettingsError
 
-# Paths relative to this folder.
-HARNESSES = {"lm_eval": "lm_eval/tasks"}
+HARNESSES = ("lm_eval",)
 
 
 def harness_path(name: str) -> Path:
-    """Returns the folder or file to pass to a harness, such as `--include_path` of lm_eval.
+    """Returns the folder to pass to a harness, such as `--include_path` of lm_eval.
 
-    Raises `SettingsError`, listing the known names.
+    It has all tasks that are known, and is written to the user's cache folder. Raises `SettingsError`,
+    listing the known names, and `OutputError`.
     """
+    from pfgen_rs.integrations.lm_eval.task_files import task_folder
+
     if name not in HARNESSES:
         raise SettingsError(
             f"unknown harness {name!r}: expected one of {', '.join(sorted(HARNESSES))}"
         )
-    return Path(__file__).resolve().parent / HARNESSES[name]
+    return task_folder()

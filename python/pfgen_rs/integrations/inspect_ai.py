@@ -4,12 +4,12 @@ inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs
 inspect_ai 0.3.285.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from pfgen_rs import Benchmark, PfgenError, extras
 from pfgen_rs.generate import Mode, Prompter, read_examples
+from pfgen_rs.integrations.inspect_jpeval import llm_jp_eval, llm_jp_eval_scorer, shown_errors
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics import settings, sums
@@ -21,7 +21,6 @@ try:
     import inspect_ai as ai
     from anyio import to_thread
     from inspect_ai import scorer as scoring
-    from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
     from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -29,6 +28,8 @@ except ImportError as error:
     raise extras.missing("inspect_ai", "inspect", error, PfgenError) from error
 
 __all__ = [
+    "llm_jp_eval",
+    "llm_jp_eval_scorer",
     "pfgen",
     "pfgen_metrics",
     "pfgen_scorer",
@@ -43,15 +44,6 @@ _PUBLISHED = "published"  # metadata of a question: its scores as in `result.jso
 _ROUNDS = 10  # times that an empty answer is asked for
 _CHATS: tuple[Mode, ...] = ("chat", "qa")
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
-
-
-@contextmanager
-def _shown_errors() -> Iterator[None]:
-    """Convert errors to a type that inspect_ai shows without tracebacks."""
-    try:
-        yield
-    except PfgenError as error:
-        raise PrerequisiteError(str(error)) from None
 
 
 @ai.task
@@ -71,7 +63,7 @@ def pfgen(
     300 tokens, more for sets of longer answers, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden
     on the command line.
     """
-    with _shown_errors():
+    with shown_errors():
         count(trials, "trials")
         bench = loaded(Benchmark, benchmark).prepare()
         samples = [

@@ -11,6 +11,9 @@ __all__ = [
     "mean",
     "metric",
     "prediction",
+    "predictions",
+    "profile_averages",
+    "profile_value",
     "read_tasks",
     "tasks",
 ]
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
     from pfgen_rs.llm_jp_eval.metrics import metric
-    from pfgen_rs.llm_jp_eval.reading import prediction
+    from pfgen_rs.llm_jp_eval.profiles import profile_averages, profile_value
+    from pfgen_rs.llm_jp_eval.reading import prediction, predictions
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
@@ -33,7 +37,8 @@ else:
             "averaging": ("averages",),
             "evaluation_files": ("read_tasks",),
             "registry": ("tasks",),
-            "reading": ("prediction",),
+            "profiles": ("profile_averages", "profile_value"),
+            "reading": ("prediction", "predictions"),
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),
             "scoring": ("evaluate",),

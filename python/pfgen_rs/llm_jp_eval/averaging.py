@@ -1,8 +1,10 @@
 """Values of categories, averages over categories, and scores as text."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from pfgen_rs.llm_jp_eval.measures import mean, score_metrics
+from pfgen_rs.llm_jp_eval import board_averages
+from pfgen_rs.llm_jp_eval.measures import score_metrics
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
@@ -27,16 +29,58 @@ def averages(scores: Mapping[str, float]) -> dict[str, float]:
     A category is the mean of its tasks that were run, 0.0 without any. `AVG` (v1.3.0) is the mean of all nine
     categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
     """
-    known = {name: [scores[p] for p in parts if p in scores] for name, parts in AVERAGED.items()}
-    values = {name: mean(own) if own else 0.0 for name, own in known.items()}
-    means = {name: mean([values[each] for each in parts]) for name, parts in AVERAGES.items()}
-    return {**values, "AVG": means["AVG"], "AVR": means["AVR"]}
+    values = board_averages.means(find_profile(DEFAULT), scores)
+    order = [*AVERAGED, "AVG", "AVR"]
+    return {name: values[name] or 0.0 for name in order}
 
 
-def lacking_categories(average: str, scores: Iterable[str]) -> list[str]:
+def lacking_categories(average: str, scores: Iterable[str], profile: str = DEFAULT) -> list[str]:
     """Returns the categories of an average that have none of these scores, by `{task}_{metric}`."""
-    names = set(scores)
-    return [each for each in AVERAGES[average] if names.isdisjoint(AVERAGED[each])]
+    names, chosen = set(scores), find_profile(profile)
+    members = chosen.averages[average]
+    return [each for each in members if names.isdisjoint(chosen.categories.get(each, ()))]
+
+
+def shown_averages(profile: str, found: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the averages of a profile that say something, by the name to show them under.
+
+    `found`: what `scores.json` says of the profile. Averages of which everything is missing, or a part whose
+    place 0.0 takes, are left out; those that leave out what is missing are called partial.
+    """
+    board, values = find_profile(profile), dict(found["averages"])
+    if board.averaging == "means":
+        for name, members in board.categories.items():
+            if not {*members} & {*found["scores"]}:
+                values.pop(name, None)
+        for name in board.averages if board.lacking is not None else ():
+            if lacking_categories(name, found["scores"], profile):
+                values.pop(name, None)
+    tasks = {task for task, _ in (split_score(s, board.tasks) for s in found["scores"])}
+    return {
+        f"{name} (partial)" if name in found["partial"] else name: value
+        for name, value in values.items()
+        if name in board.groups or name.partition("_")[0] not in tasks
+    }
+
+
+def side_by_side(
+    profiles: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """Returns scores and averages by name, each by profile; `profiles` as `scores.json` has them.
+
+    A profile that asks with several numbers of examples has scores under as many names (`nejumi4 2-shot`).
+    """
+    scores: dict[str, dict[str, float]] = {}
+    means: dict[str, dict[str, float]] = {}
+    for profile, found in profiles.items():
+        for name, value in found["scores"].items():
+            task, _, rest = name.partition("@")
+            shots, _, metric = rest.partition("_")
+            column = f"{profile} {shots}-shot" if rest else profile
+            scores.setdefault(f"{task}_{metric}" if rest else name, {})[column] = value
+        for name, value in shown_averages(profile, found).items():
+            means.setdefault(name, {})[profile] = value
+    return scores, means
 
 
 def split_score(name: str, known: Iterable[str]) -> tuple[str, str]:

@@ -5,16 +5,16 @@ signs (`SIGNS`) say what the rest has in common.
 """
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import cleaning
 from pfgen_rs.lazy import pl
-from pfgen_rs.llm_jp_eval import averaging, measures, metric, reading, registry
+from pfgen_rs.llm_jp_eval import measures, metric
 
 NAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -38,6 +38,8 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """Shares that a diagnosis has, with the headings of their columns."""
 FORMS = (*NAMES,)[1:9]
 """Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
+PARTS = ("right", *FORMS, "wrong")
+"""What all answers consist of."""
 SIGNS = (*NAMES,)[11:]
 """What is said of wrong answers that no form makes right."""
 
@@ -63,6 +65,7 @@ _KANA = re.compile("[\u3041-\u30fa]")
 _LETTERS = 3  # fewest that tell a language
 _SENTENCE = 20  # letters among which Japanese has kana
 
+Read = Callable[[str, Sequence[str]], Sequence[str]]
 Pair = tuple[str, str]
 Example = tuple[int, str, str]
 
@@ -99,32 +102,28 @@ class Diagnosis:
 def diagnosed(
     frame: pl.DataFrame,
     metrics: Mapping[str, str],
-    read: Callable[[str, str], str],
+    read: Read,
     labels: Mapping[str, Sequence[str]] | None = None,
     searched: Container[str] = (),
 ) -> dict[str, Diagnosis]:
     """Returns a diagnosis of each task, in the order of the samples.
 
     `frame`: as `scoring.Evaluation` has it; where outputs are not known, predictions stand for them.
-    `metrics`: the main one of each task. `read`: returns the prediction in an output of a task.
-    `labels`: the answers that there are, by task (default: as registered). `searched`: tasks whose answers
-    may stand anywhere in an output; of others only the beginning is read again. Time linear in the texts.
+    `metrics`: the main one of each task. `read`: returns the predictions in outputs of a task. `labels`: the
+    answers that there are, by task. `searched`: tasks whose answers may stand anywhere in an output; of
+    others only the beginning is read again. Time linear in the texts.
     """
     return {
-        str(task): _of_task(
+        task: _of_task(
             rows,
-            metrics.get(str(task), ""),
-            lambda text, own=str(task): read(text, own),  # type: ignore[misc]
-            _labels(str(task), labels),
-            whole=str(task) in searched,
+            metrics.get(task, ""),
+            partial(read, task),
+            frozenset(map(_folded, (labels or {}).get(task, ()))),
+            whole=task in searched,
         )
         for (task,), rows in frame.group_by("task", maintain_order=True)
+        if isinstance(task, str)
     }
-
-
-def profile_reader(profile: str) -> Callable[[str, str], str]:
-    """Returns what reads an output of a task as a profile does."""
-    return lambda text, task: reading.prediction(text, profile, task)
 
 
 def of_record(record: Mapping[str, Mapping[str, Any]]) -> dict[str, Diagnosis]:
@@ -132,40 +131,45 @@ def of_record(record: Mapping[str, Mapping[str, Any]]) -> dict[str, Diagnosis]:
     return {task: Diagnosis(**own) for task, own in record.items()}
 
 
-def main_metrics(scores: Sequence[str], tasks: Sequence[str]) -> dict[str, str]:
-    """Returns the first metric of each task, from the names of scores."""
-    found: dict[str, str] = {}
-    for score in scores:
-        task, name = averaging.split_score(score, tasks)
-        found.setdefault(task, name)
-    return found
+def mean_shares(found: Iterable[Diagnosis]) -> dict[str, float]:
+    """Returns the means of what is shown of each (a sign: of those that can have it), without zeros."""
+    shown = [own.shown() for own in found]
+    known = {name: [own[name] for own in shown if name in own] for name in NAMES}
+    return {name: sum(own) / len(own) for name, own in known.items() if any(own)}
 
 
-def _labels(task: str, given: Mapping[str, Sequence[str]] | None) -> frozenset[str]:
-    own = (given or {}).get(task) or (
-        registry.tasks()[task].labels if task in registry.tasks() else ()
-    )
-    return frozenset(normalize("NFKC", label).strip().lower() for label in own)
+def _folded(text: str) -> str:
+    return normalize("NFKC", text).strip().lower()
 
 
 def _of_task(
     rows: pl.DataFrame,
     name: str,
-    read: Callable[[str], str],
+    read: Callable[[Sequence[str]], Sequence[str]],
     labels: frozenset[str],
     *,
     whole: bool,
 ) -> Diagnosis:
-    outputs = rows.select(pl.coalesce("output", "pred")).to_series().to_list()
     preds, golds = rows["pred"].to_list(), rows["gold"].to_list()
+    known = [name for name in ("output", "pred") if name in rows.columns]
+    outputs = rows.select(pl.coalesce(known)).to_series().to_list()
     is_right = rows["value"].eq(1).to_list()
     if rows["value"].null_count():
         is_right = _right(name, preds, golds)
     wrong = [row for row, right in enumerate(is_right) if not right]
+    texts = {row: _texts(outputs[row], None if whole else golds[row]) for row in wrong}
+    every = list({text for own in texts.values() for text in own})
+    plain = {text: found.strip() for text, found in zip(every, read(every), strict=True)}
     made = {
-        row: _readings(outputs[row], preds[row], golds[row], read, whole=whole) for row in wrong
+        row: _readings([plain[text] for text in own], preds[row], golds[row])
+        for row, own in texts.items()
     }
-    found = {form: _rescued(name, form, made) for form in FORMS}
+    pairs = list(
+        dict.fromkeys(pair for own in made.values() for each in own.values() for pair in each)
+    )
+    hits = _right(name, [pred for pred, _ in pairs], [gold for _, gold in pairs])
+    good = {pair for pair, is_hit in zip(pairs, hits, strict=True) if is_hit}
+    found = {f: {row for row, own in made.items() if not good.isdisjoint(own[f])} for f in FORMS}
     found["all"] = set().union(*found.values())
     new, seen = {}, set[int]()
     for form in FORMS:
@@ -191,16 +195,16 @@ def _of_task(
 
 
 def _right(name: str, preds: Sequence[str], golds: Sequence[str]) -> list[bool]:
-    """Returns which predictions are right by a metric; equal to gold, where samples have no value of it."""
+    """Returns which predictions are right by a metric; equal to gold if it needs a model or all samples."""
     if name in measures.CORRELATIONS:
         return [
             measures.parse_float(pred) == _number(gold)
             for pred, gold in zip(preds, golds, strict=True)
         ]
-    try:
-        return [value == 1 for value in metric(name, preds, golds)]
-    except SettingsError:
+    known = measures.sample_metrics().get(name)
+    if known is None or known.with_inputs or measures.unavailable(name):
         return [pred == gold for pred, gold in zip(preds, golds, strict=True)]
+    return [value == 1 for value in metric(name, preds, golds)]
 
 
 def _number(text: str) -> float:
@@ -213,51 +217,39 @@ def _number(text: str) -> float:
 # The readings of an output.
 
 
-def _readings(
-    output: str, pred: str, gold: str, read: Callable[[str], str], *, whole: bool
-) -> dict[str, list[Pair]]:
-    """Returns what could be right by form: predictions with the gold answers to compare, other than now."""
-    stripped, most = output.strip(), _MOST + _TIMES * len(gold)
-    known: dict[str, str] = {}  # readings by text
+def _most(gold: str) -> int:
+    return _MOST + _TIMES * len(gold)
 
-    def plain(text: str) -> str:
-        text = text if whole else text[: _ROOM * most]
-        if text not in known:
-            known[text] = read(text)
-        return known[text].strip()
 
-    thought = cleaning.without_thoughts(output).strip()
-    now = plain(stripped)
-    low, normal = gold.lower(), normalize("NFKC", gold)
-    answers = [plain(thought), plain(_first_line(thought))]
-    every = [_unquoted(_without_prefix(_unquoted(each[:most], gold)), gold) for each in answers]
-    found = {
-        "stripped": [(now, gold)],
-        "first_line": [(plain(_first_line(stripped)), gold)],
-        "without_thoughts": [(answers[0], gold)],
-        "without_prefix": [(_without_prefix(now[:most]), gold)],
-        "unquoted": [(_unquoted(now, gold), gold)],
-        "lower_cased": [(now[:most].lower(), low)],
-        "normalised": [(normalize("NFKC", now[:most]).strip(), normal)],
-        "all": [(normalize("NFKC", each).strip().lower(), normal.lower()) for each in every],
+def _texts(output: str, gold: str | None) -> list[str]:
+    """Returns an output stripped, its first line, and both without thoughts; if `gold` is given, cut."""
+    whole = output.strip(), cleaning.without_thoughts(output).strip()
+    texts = [part for text in whole for part in (text, text.partition("\n")[0].rstrip())]
+    if gold is None:
+        return texts
+    room = _ROOM * _most(gold)  # with an end that is no white space, which would be stripped
+    return [text if len(text) <= room else f"{text[:room]}…" for text in texts]
+
+
+def _readings(found: Sequence[str], pred: str, gold: str) -> dict[str, list[Pair]]:
+    """Returns what could be right by form: predictions with the gold answers to compare, other than now.
+
+    `found`: the predictions in `_texts`.
+    """
+    most, low, normal = _most(gold), gold.lower(), normalize("NFKC", gold)
+    now, line, whole, begin = ([text] if len(text) < most else [] for text in found)
+    every = [_unquoted(_without_prefix(_unquoted(t, gold)), gold) for t in whole + begin]
+    pairs = {
+        "stripped": [(text, gold) for text in now],
+        "first_line": [(text, gold) for text in line],
+        "without_thoughts": [(text, gold) for text in whole],
+        "without_prefix": [(_without_prefix(text), gold) for text in now],
+        "unquoted": [(_unquoted(text, gold), gold) for text in now],
+        "lower_cased": [(text.lower(), low) for text in now],
+        "normalised": [(normalize("NFKC", text).strip(), normal) for text in now],
+        "all": [(_folded(text), normal.lower()) for text in every],
     }
-    return {
-        form: [pair for pair in pairs if len(pair[0]) < most and pair != (pred, gold)]
-        for form, pairs in found.items()
-    }
-
-
-def _rescued(name: str, form: str, made: Mapping[int, Mapping[str, Sequence[Pair]]]) -> set[int]:
-    """Returns the rows that a form makes right."""
-    rows = [(row, pair) for row, own in made.items() for pair in own[form]]
-    if not rows:
-        return set()
-    right = _right(name, [pair[0] for _, pair in rows], [pair[1] for _, pair in rows])
-    return {row for (row, _), is_right in zip(rows, right, strict=True) if is_right}
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0].strip()
+    return {form: [each for each in own if each != (pred, gold)] for form, own in pairs.items()}
 
 
 def _without_prefix(text: str) -> str:
@@ -299,9 +291,7 @@ def _signs(
         ]
     if labels:
         found["no_label"] = [
-            row
-            for row in rows
-            if heads[row] and normalize("NFKC", preds[row][:_MOST]).strip().lower() not in labels
+            row for row in rows if heads[row] and _folded(preds[row][:_MOST]) not in labels
         ]
     elif any(_is_japanese(gold) for gold in golds):
         found["other_language"] = [

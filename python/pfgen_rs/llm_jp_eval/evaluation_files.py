@@ -13,7 +13,7 @@ from pfgen_rs.io.lines import parse_line
 from pfgen_rs.llm_jp_eval import registry
 from pfgen_rs.llm_jp_eval.extraction import CUSTOM, answer_pattern
 from pfgen_rs.llm_jp_eval.measures import score_metrics
-from pfgen_rs.llm_jp_eval.registry import SPLITS
+from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
 _ABOUT = frozenset(
     {"author", "citation", "created_at", "dataset", "dataset_name", "description", "homepage"}
@@ -95,7 +95,7 @@ class TaskData:
 
 def item_id(task: str, split: str, index: int) -> str:
     """Returns the id of a sample, such as `jamp/test/0`; `index` counts from 0 in file order."""
-    return f"{task}/{split}/{index}"
+    return f"{plain_name(task)}/{split}/{index}"
 
 
 def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -141,7 +141,7 @@ def read_task(
     info = registry.tasks().get(task, registry.TaskInfo(task, ()))
     if split not in info.splits:
         expected = ", ".join(info.splits)
-        raise InputError(f"{task} has no split {split}: choose among {expected}", path=info.path)
+        raise InputError(f"{task} has no split {split}: choose among {expected}")
     path = _path_of(folder, info, split)
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
@@ -199,7 +199,7 @@ def files_of(data: TaskData) -> dict[str, str]:
     files = {data.split: data.sha256}
     if data.shots_sha256:
         files["train"] = data.shots_sha256
-    return {f"{split}/{data.task}.json": digest for split, digest in files.items()}
+    return {f"{split}/{plain_name(data.task)}.json": digest for split, digest in files.items()}
 
 
 def raw_digest(datas: Sequence[TaskData]) -> str:
@@ -208,10 +208,11 @@ def raw_digest(datas: Sequence[TaskData]) -> str:
     It is that of the lines `<sha256>  <split>/<task>.json`, each task's file followed by its train file, and
     for a task of your own by `<sha256>  <task>.toml`.
     """
-    lines = []
+    lines: dict[str, None] = {}  # each once, though a task may be asked in several ways
     for data in datas:
-        lines += [f"{digest}  {name}\n" for name, digest in files_of(data).items()]
-        lines += [f"{data.task_sha256}  {data.task}.toml\n"] if data.task_sha256 else []
+        lines |= dict.fromkeys(f"{digest}  {name}\n" for name, digest in files_of(data).items())
+        if data.task_sha256:
+            lines[f"{data.task_sha256}  {plain_name(data.task)}.toml\n"] = None
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
 
 

@@ -92,8 +92,7 @@ def sample_metric(
     """
 
     def register(value: SampleValue) -> SampleValue:
-        known = _METRICS.get(name)
-        _check_name(name, value, known and known.value)
+        _check_name(name, value)
         _METRICS[name] = SampleMetric(name, value, column, native, lacks, with_inputs)
         return value
 
@@ -104,19 +103,19 @@ def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
     """Register a function of all predictions and golds of a task. Raises as `sample_metric` does."""
 
     def register(figure: TaskFigure) -> TaskFigure:
-        _check_name(name, figure, _FIGURES.get(name))
+        _check_name(name, figure)
         _FIGURES[name] = figure
         return figure
 
     return register
 
 
-def _check_name(name: str, new: object, known: object) -> None:
+def _check_name(name: str, new: Callable[..., object]) -> None:
     if not _NAME.fullmatch(name) or name in CORRELATIONS:
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
         )
-    known = known or (_FIGURES.get(name) or _METRICS.get(name))  # of the other kind
+    known = _METRICS[name].value if name in _METRICS else _FIGURES.get(name)
     if known is not None and _home(known) != _home(new):
         raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 
@@ -205,6 +204,15 @@ def exact_match(prediction: str, gold: str) -> float:
     return float(prediction.rstrip("\0") == gold.rstrip("\0"))
 
 
+def is_float(text: str) -> bool:
+    """Whether Python's `float` takes a text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 @sample_metric("char_f1", native=True)
 def char_f1(prediction: str, gold: str) -> float:
     """Returns `char_f1_ratio` / 100."""
@@ -217,7 +225,7 @@ def char_f1_ratio(prediction: str, gold: str) -> int:
     U+0080 to U+00FF are deleted, other characters that are neither letters, digits nor underscores are
     replaced by spaces, and the rest is in lower case. Two texts without tokens are equal.
     """
-    one, other = _sorted_tokens(prediction), _sorted_tokens(gold)
+    one, other = sorted_tokens(prediction), sorted_tokens(gold)
     if one == other:
         return 100
     if not one or not other:
@@ -247,6 +255,7 @@ def indel_distance(one: str, other: str) -> int:
     Bit-parallel (H. Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): time
     O(len(one) · len(other) / 64).
     """
+    one, other = sorted((one, other), key=len)
     places: defaultdict[str, int] = defaultdict(int)
     for place, character in enumerate(one):
         places[character] |= 1 << place
@@ -258,7 +267,8 @@ def indel_distance(one: str, other: str) -> int:
     return len(one) + len(other) - 2 * common
 
 
-def _sorted_tokens(text: str) -> str:
+def sorted_tokens(text: str) -> str:
+    """Returns what `char_f1_ratio` compares of a normalised text."""
     words = _NOT_WORD.sub(" ", _LATIN_1.sub("", text))
     return " ".join(sorted(words.lower().split()))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.ask.request import Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import json_lines
 from pfgen_rs.io.layouts import ReadAs, exchanges
@@ -17,7 +17,7 @@ from pfgen_rs.io.layouts.batches import batch_output, text_of_response
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, tasks
+from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name, tasks
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -145,7 +145,9 @@ class PromptSettings:
     """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
 
     `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: number of examples, unless
-    a task states its own; `None` if it is not known how the prompts of outputs were made.
+    a task states its own; `None` if it is not known how the prompts of outputs were made. `intro`: what the
+    first turn of a chat begins with, whose earlier turns are the examples; templates of one's own take the
+    place of such turns.
     """
 
     shots: int | None = SHOTS
@@ -153,17 +155,52 @@ class PromptSettings:
     fewshots: str | None = None
     chat: bool = False
     max_tokens: int | None = None
+    intro: str = ""
+
+    @property
+    def mode(self) -> str:
+        """How a model is asked."""
+        return "chat" if self.chat or self.has_turns else "completion"
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether examples are earlier turns of a chat."""
+        return bool(self.intro) and self.prompt is None and self.fewshots is None
 
     def template(self, data: TaskData) -> Template:
-        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
+        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`.
+
+        Of chats with turns, it is that of the last one.
+        """
         if self.shots is None:
             return Template(_INPUT, ("", ""))
-        return template(data, data.number_of_shots(self.shots), self.prompt, self.fewshots)
+        shots = data.number_of_shots(self.shots)
+        made = template(data, shots, self.prompt, self.fewshots)
+        if not self.has_turns:
+            return made
+        before = "" if shots else self._beginning(data)
+        return Template(before + _INPUT, (before, ""))
+
+    def turns(self, data: TaskData) -> Messages:
+        """Returns the turns of a chat before the last one; none unless examples are turns."""
+        if self.shots is None or not self.has_turns:
+            return ()
+        turns, before = [], self._beginning(data)
+        for example in data.shots[: data.number_of_shots(self.shots)]:
+            turns += [("user", before + example.input), ("assistant", example.output)]
+            before = ""
+        return tuple(turns)
+
+    def _beginning(self, data: TaskData) -> str:
+        return f"{self.intro}\n{data.instruction}\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to be asked; `max_tokens`: maximum number of new tokens."""
+    """A sample to be asked; `max_tokens`: maximum number of new tokens; `turns`: those before the prompt.
+
+    `chat`: the profile asks for a chat.
+    """
 
     id: str
     task: str
@@ -171,40 +208,55 @@ class Item:
     index: int
     prompt: str
     max_tokens: int
+    turns: Messages = ()
+    chat: bool = False
+
+    @property
+    def messages(self) -> Messages:
+        """All turns, the prompt as the last one."""
+        return (*self.turns, ("user", self.prompt))
 
     def digest(self) -> str:
-        """Returns the SHA-256 of what is asked: of the JSON list of prompt and `max_tokens`."""
-        asked = json.dumps([self.prompt, self.max_tokens], ensure_ascii=False)
+        """Returns the SHA-256 of what is asked: of the JSON list of turns, prompt and `max_tokens`."""
+        asked = json.dumps([*self.turns, self.prompt, self.max_tokens], ensure_ascii=False)
         return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
 
     def record(self) -> dict[str, Any]:
         """Returns the item as a line of our own format."""
-        return {**asdict(self), "digest": self.digest()}
+        record = {**asdict(self), "digest": self.digest()}
+        del record["turns"], record["chat"]
+        return {**record, **({"messages": self._said()} if self.chat else {})}
 
-    def batch_line(self, model: str, *, chat: bool) -> Mapping[str, Any]:
+    def _said(self) -> list[dict[str, str]]:
+        return [{"role": role, "content": text} for role, text in self.messages]
+
+    def batch_line(
+        self, model: str, *, chat: bool, sampling: Mapping[str, float | None] | None = None
+    ) -> Mapping[str, Any]:
         """Returns the item as a line of OpenAI's batch API, which vLLM's run-batch takes as well.
 
+        `sampling`: of the profile, instead of temperature 0.
         What comes back has nothing but the id, which therefore ends in the first digits of the digest.
         """
-        said = {"messages": [{"role": "user", "content": self.prompt}]}
-        asked: dict[str, Any] = said if chat else {"prompt": self.prompt}
+        asked: dict[str, Any] = {"messages": self._said()} if chat else {"prompt": self.prompt}
+        how = {"max_tokens": self.max_tokens, "temperature": 0, **(sampling or {})}
         return {
             "custom_id": f"{self.id}#{self.digest()[:_IN_IDS]}",
             "method": "POST",
             "url": "/v1/chat/completions" if chat else "/v1/completions",
-            "body": {"model": model, **asked, "max_tokens": self.max_tokens, "temperature": 0},
+            "body": {"model": model, **asked, **how},
         }
 
 
 def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> Iterator[Item]:
     """Yield the first `n` samples of each task, `None` for all. Raises `SettingsError`."""
     for data in datas:
-        made = prompts.template(data)
+        made, turns, task = prompts.template(data), prompts.turns(data), plain_name(data.task)
         limit = prompts.max_tokens or data.output_length
         for index in range(used(data, n)):
             prompt = filled(made, data.samples[index].input)
             name = item_id(data.task, data.split, index)
-            yield Item(name, data.task, data.split, index, prompt, limit)
+            yield Item(name, task, data.split, index, prompt, limit, turns, prompts.has_turns)
 
 
 # Outputs of inference made elsewhere.
@@ -234,13 +286,19 @@ class Outputs:
     """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
 
     `made`: how outputs were made, by id, where the file says so. `reasons`: why outputs ended, as servers
-    call it (`stop`, `length`), by id.
+    call it (`stop`, `length`), by id. `further`: more outputs of the same ids, which answer other prompts by
+    their digests.
     """
 
     path: Path
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
     reasons: dict[str, str | None] = field(default_factory=dict)
+    further: "list[Outputs]" = field(default_factory=list)
+
+    def layers(self) -> "list[Outputs]":
+        """Returns these outputs and further ones; in each, an id has one output at most."""
+        return [self, *self.further]
 
 
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
@@ -250,25 +308,25 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     under `output`, `text`, `response`, `completion` or `generated_text`, or where batch APIs and samples of
     lm-evaluation-harness have it. Null texts and
     failed requests are missing outputs. Raises `InputError` with file and line for anything else, outputs of
-    other splits, and ids that occur twice.
+    other splits, and ids that occur twice, unless their digests differ.
     """
     file, found = Path(path), Outputs(Path(path))
     if file.is_dir():
         advice = "expected a file of outputs, such as outputs.jsonl of a run"
         raise InputError(f"is a directory: {advice}", path=file)
-    lines: dict[str, int] = {}
+    lines: dict[str, list[int]] = {}
 
     def read(line: json_lines.Line) -> None:
         task, index, digest = _place(line.record, split)
         name = item_id(task, split, index)
-        if name in lines:
-            raise InputError(f"duplicate id {name!r}, which line {lines[name]} has as well")
-        lines[name] = line.number
-        own = found.texts.setdefault(task, {})
         failed = line.record.get("error")
-        if made := None if failed else _made(line.record, digest):
-            found.made[name] = made
-        found.reasons[name] = _reason(line.record)
+        made = None if failed else _made(line.record, digest)
+        layer = _layer(found, name, made, lines.setdefault(name, []))
+        lines[name].append(line.number)
+        own = layer.texts.setdefault(task, {})
+        if made:
+            layer.made[name] = made
+        layer.reasons[name] = _reason(line.record)
         if (text := None if failed else _text(line.record)) is not None:
             own[index] = text
 
@@ -279,66 +337,95 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     return found
 
 
-def outputs_by_task(
-    datas: Iterable[TaskData], found: Outputs, n: int | None = None
-) -> dict[str, list[str | None]]:
-    """Returns the outputs of the first `n` samples of each task (`None`: all), in order.
+def _layer(found: Outputs, name: str, made: Made | None, lines: Sequence[int]) -> Outputs:
+    """Returns the outputs that a further one of an id belongs to. `lines`: where the id stands already."""
+    known = {each.made[name].digest for each in found.layers() if name in each.made}
+    if lines and (made is None or len(known) < len(lines) or made.digest in known):
+        raise InputError(f"duplicate id {name!r}, which line {lines[-1]} has as well")
+    if len(lines) == len(found.layers()):
+        found.further.append(Outputs(found.path))
+    return found.layers()[len(lines)]
 
-    Missing outputs are `None`. Raises `InputError` for outputs of samples that a task does not have.
+
+@dataclass
+class Matched:
+    """The outputs that answer the prompts of tasks.
+
+    `texts`: by task in the order of the samples, `None` where one is missing. `reasons`: why they ended,
+    likewise. `made`: how they were made, as
+    far as they say so; `silent`: whether some do not. `right`, `wrong`: ids with an output that answers the
+    prompt here, and with one that answers another.
     """
-    sorted_outputs: dict[str, list[str | None]] = {}
-    for data in datas:
-        own = found.texts.get(data.task, {})
-        for index in own:
-            if index >= len(data.samples):
-                name, there = item_id(data.task, data.split, index), len(data.samples)
-                problem = f"unknown id {name!r}: {data.task} has {counted(there, 'sample')}"
-                raise InputError(f"{problem}, counted from 0", path=found.path)
-        sorted_outputs[data.task] = [own.get(index) for index in range(used(data, n))]
-    return sorted_outputs
+
+    texts: dict[str, list[str | None]] = field(default_factory=dict)
+    reasons: dict[str, list[str | None]] = field(default_factory=dict)
+    made: list[Made] = field(default_factory=list)
+    silent: bool = False
+    right: set[str] = field(default_factory=set)
+    wrong: dict[str, None] = field(default_factory=dict)
 
 
-def reasons_by_task(datas: Iterable[TaskData], found: Outputs) -> dict[str, list[str | None]]:
-    """Returns why the outputs of each task ended, in order; `None` where it is not known."""
-    return {
-        data.task: [
-            found.reasons.get(item_id(data.task, data.split, index))
-            for index in range(len(data.samples))
-        ]
-        for data in datas
-    }
-
-
-def check_digests(
-    datas: Sequence[TaskData],
+def matching_outputs(
+    datas: Iterable[TaskData],
     found: Outputs,
     n: int | None,
     prompts: PromptSettings,
     top_p: float | None = None,
-) -> bool:
-    """Check that outputs answer the prompts of these samples, as far as they say what they answer.
+) -> Matched:
+    """Find the outputs of the first `n` samples of each task (`None`: all) by ids and digests.
 
-    `top_p`: of a run. Returns whether all of them say so. Raises `InputError` with the first that answers
-    another prompt, or was asked with other parameters than recorded.
+    `top_p`: of a run. Raises `InputError` for outputs of samples that a task does not have.
     """
-    if not found.made:
-        return False
-    wrong, silent = [], 0
-    for item in items(datas, n, prompts):
-        made = found.made.get(item.id)
+    matched = Matched()
+    if not found.made:  # nothing depends on the prompts then
+        prompts = PromptSettings(None)
+    for data in datas:
+        _check_indices(data, found)
+        asked = items([data], n, prompts)
+        pairs = [_matching(item, found, top_p, matched) for item in asked]
+        matched.texts[data.task] = [text for text, _ in pairs]
+        matched.reasons[data.task] = [reason for _, reason in pairs]
+    return matched
+
+
+def _check_indices(data: TaskData, found: Outputs) -> None:
+    for index in found.texts.get(plain_name(data.task), {}):
+        if index >= len(data.samples):
+            name, there = item_id(data.task, data.split, index), len(data.samples)
+            problem = f"unknown id {name!r}: {data.task} has {counted(there, 'sample')}"
+            raise InputError(f"{problem}, counted from 0", path=found.path)
+
+
+def _matching(
+    item: Item, found: Outputs, top_p: float | None, matched: Matched
+) -> tuple[str | None, str | None]:
+    """Returns the output that answers an item and why it ended, and notes what it says of itself."""
+    for layer in found.layers():
+        text, made = layer.texts.get(item.task, {}).get(item.index), layer.made.get(item.id)
         if made is None:
-            silent += item.index in found.texts.get(item.task, {})
+            if text is not None:
+                matched.silent = True
+                return text, layer.reasons.get(item.id)
             continue
         own = item.digest() if made.model is None else _digest_of_request(item, made.model, top_p)
-        if not own.startswith(made.digest):
-            wrong.append(item.id)
+        if own.startswith(made.digest):
+            matched.right.add(item.id)
+            matched.made.append(made)
+            return text, layer.reasons.get(item.id)
+        matched.wrong[item.id] = None
+    return None, None
+
+
+def check_digests(path: Path, matched: Sequence[Matched]) -> None:
+    """Raises `InputError` with the first output that answers no prompt of its id here."""
+    right = {name for each in matched for name in each.right}
+    wrong = [name for each in matched for name in each.wrong if name not in right]
     if wrong:
         raise InputError(
-            f"by their digests, {counted(len(wrong), 'output')} answered prompts other than those here, the "
-            f"first is {wrong[0]}: choose --data, --shots and the other options of prompts as they were",
-            path=found.path,
+            f"by their digests, {counted(len(set(wrong)), 'output')} answered prompts other than those here, "
+            f"the first is {wrong[0]}: choose --data, --shots and the other options of prompts as they were",
+            path=path,
         )
-    return not silent
 
 
 def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None) -> str:
@@ -346,7 +433,7 @@ def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None
     settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
     try:
         who = Respondent("", **settings, max_tokens=item.max_tokens, top_p=top_p)
-        return Request(item.id, (("user", item.prompt),)).digest(who)
+        return Request(item.id, item.messages).digest(who)
     except (SettingsError, TypeError, ValueError):
         return ""
 

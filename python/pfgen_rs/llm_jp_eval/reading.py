@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval import code_points
 from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 
+
+def _without(parts: tuple[str, ...], text: str) -> str:
+    for part in parts:
+        text = text.replace(part, "")
+    return text
+
+
 STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {
         "cut": lambda text: text.partition("\n\n")[0],
         "strip": str.strip,
         "nfkc": lambda text: normalize("NFKC", text),
+        "lower": str.lower,
+        "upper": str.upper,
+        "quotes": lambda text: text.strip("'").strip('"'),
+        "prefixes": partial(_without, ("応答:", "回答:", "答え:")),
+        "english_prefixes": partial(_without, ("ANSWER:", "RESPONSE:")),
     }
 )
 """What a profile may do to an output, by the names that its file uses."""
@@ -29,18 +43,24 @@ def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
 
     Profile `1.3.0`: what precedes the first empty line, in NFKC; `swallow` strips it before normalising. An
     output that begins with an empty line gives the empty prediction. `task`: for profiles that read outputs
-    of tasks differently. Lone surrogates stay. Raises `SettingsError` for unknown profiles.
+    of tasks differently, such as `nejumi4`. Lone surrogates stay. Raises `SettingsError` for unknown
+    profiles.
     """
     return read_as(output, find_profile(profile).steps(task))
 
 
-def predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
+def predictions(outputs: Sequence[str], profile: str = DEFAULT, task: str = "") -> list[str]:
+    """Returns the `prediction` in each raw output. Raises `InputError` where one is no text."""
+    return read_all(outputs, find_profile(profile).steps(task))
+
+
+def task_predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
     """Returns the predictions in outputs of a task: read by its steps, or the profile's, then extracted.
 
     Raises `SettingsError` as `prediction` does, and `InputError` as `extraction.extracted` does.
     """
     steps = data.reading or find_profile(profile).steps(data.task)
-    read = [read_as(output, steps) for output in outputs]
+    read = read_all(outputs, steps)
     return extracted(read, data.answer_pattern, data.task)
 
 
@@ -53,8 +73,15 @@ def read_as(output: str, steps: tuple[str, ...]) -> str:
     return output
 
 
-def native_strip(profile: str) -> bool | None:
-    """Returns whether native code strips for a profile; `None` if it does not read as the profile does."""
-    known = {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}
-    chosen = find_profile(profile)
-    return None if chosen.task_reading else known.get(chosen.reading)
+def read_all(outputs: Sequence[str], steps: tuple[str, ...]) -> list[str]:
+    """Returns `read_as` of each output, in native code where that has these steps."""
+    of_each = partial(read_as, steps=steps)
+    if (strip := native_strip(steps)) is None:
+        return list(map(of_each, outputs))
+    texts = outputs if isinstance(outputs, list) else list(outputs)
+    return code_points.known().normalized_list(texts, of_each, cut=True, strip=strip)
+
+
+def native_strip(steps: tuple[str, ...]) -> bool | None:
+    """Returns whether native code strips for these steps; `None` if it does not have them."""
+    return {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}.get(steps)

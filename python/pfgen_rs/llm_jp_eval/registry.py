@@ -32,6 +32,7 @@ NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _PACKAGE = Path(__file__).with_name("registered")
 T = TypeVar("T", "TaskInfo", "Profile")
+Value = TypeVar("Value")
 _folders: list[Path] = []
 
 
@@ -68,7 +69,7 @@ class TaskInfo:
 
     name: str
     metrics: tuple[str, ...]
-    category: str = "other"
+    category: str = ""
     output_length: int | None = None
     instruction: str | None = None
     dataset: str = ""
@@ -107,41 +108,64 @@ class TaskInfo:
 class Profile:
     """How a board asks, reads outputs, scores and averages.
 
-    `shots`: numbers of examples, each of which is a run of its own; `task_shots`: by task. `split`, `limit`:
-    the samples, and how many of each task by default. `chat`: what makes the turns of a chat, nothing for a
-    single prompt. `reading`: steps from an output to the prediction; `task_reading`: by task, or by the
-    beginning of names (`jmmlu_*`). `metrics`: metrics by task that count whatever its file says.
-    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean.
-    `average`: the main one, if there is one. `averaging`: name of what makes the averages otherwise.
+    What is given by task may be given by the beginning of names (`jmmlu_*`). `shots`: numbers of examples,
+    each of which is a run of its own; `task_shots`: by task. `split`, `limit`: the samples, and how many of
+    each task by default; `task_limits`: by task. `chat`: what the first turn of a chat begins with, empty for
+    a single prompt. `sampling`: `temperature` and `top_p`.
+
+    `reading`: steps from an output to the prediction (`reading.STEPS`); `task_reading`: by task. `metrics`:
+    metrics by task that count whatever its file says. `computed`: metrics that are computed as others.
+    `refused`: metrics that this board does not have. `control`: form of predictions by task
+    (`profiles.controlled`). `mean`: how a task's values are summed, `exact` or `kahan`.
+
+    `categories`: the scores of which each is the mean; `averages`: the categories of which each is the mean;
+    `weights`: by average, of categories, if not 1; `groups`: subjects by their common figure. `average`: the
+    main one, if there is one. `lacking`: what a category without any score counts as; without it, such a
+    category is left out. `averaging`: the code that makes averages (`board_averages.AVERAGINGS`).
     """
 
     name: str
     tasks: tuple[str, ...]
     about: str = ""
     shots: tuple[int, ...] = (4,)
-    task_shots: Mapping[str, int] = field(default_factory=dict)
+    task_shots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     split: str = "test"
     limit: int | None = None
+    task_limits: Mapping[str, int] = field(default_factory=dict)
     chat: str = ""
     sampling: Mapping[str, float] = field(default_factory=dict)
     reading: tuple[str, ...] = ("cut", "nfkc")
     task_reading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
     control: Mapping[str, str] = field(default_factory=dict)
+    mean: str = "exact"
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     average: str = ""
+    lacking: float | None = None
     averaging: str = "means"
     path: Path = Path()
 
     def steps(self, task: str) -> tuple[str, ...]:
         """Returns the steps from a task's outputs to predictions."""
-        if task in self.task_reading:
-            return self.task_reading[task]
-        for name, steps in self.task_reading.items():
-            if name.endswith("*") and task.startswith(name[:-1]):
-                return steps
-        return self.reading
+        return of_task(self.task_reading, task, self.reading)
+
+
+def plain_name(task: str) -> str:
+    """Returns the name of a task without the number of examples that its name ends in (`jamp@2`)."""
+    return task.partition("@")[0]
+
+
+def of_task(values: Mapping[str, Value], task: str, default: Value) -> Value:
+    """Returns what is given for a task, or for the beginning of its name (`jmmlu_*`)."""
+    own = plain_name(task)
+    fitting = (n for n in values if n.endswith("*") and own.startswith(n[:-1]))
+    name = own if own in values else next(fitting, None)
+    return default if name is None else values[name]
 
 
 @cache
@@ -176,6 +200,22 @@ def find_profile(name: str) -> Profile:
     if name not in profiles():
         raise SettingsError(f"unknown profile {name!r}: expected one of {', '.join(profiles())}")
     return profiles()[name]
+
+
+def cluster_of(task: str, text: str) -> str | None:
+    """Returns what the input of a sample shares with others of its cluster, such as a text asked about.
+
+    `None` for tasks without clusters, and inputs in which the task's expression finds nothing. Raises
+    `InputError` for an expression that is none.
+    """
+    info = tasks().get(task.partition("@")[0])
+    if info is None or info.cluster is None:
+        return None
+    try:
+        found = re.search(info.cluster, text, re.DOTALL)
+    except re.error as error:
+        raise InputError(f"'cluster' is no regular expression: {error}", path=info.path) from None
+    return "".join(found.groups("")) if found else None
 
 
 def chosen_tasks(names: Iterable[str] | None = None, profile: str = DEFAULT) -> list[TaskInfo]:
@@ -238,7 +278,7 @@ def _files() -> Iterator[Path]:
     folders += [Path(loaded(each, "tasks").__file__).parent for each in entry_points(group=GROUP)]
     own = os.environ.get(ENVIRONMENT, "")
     folders += [Path(part) for part in own.split(os.pathsep) if part]
-    for folder in dict.fromkeys([*folders, *_folders]):
+    for folder in dict.fromkeys(each.resolve() for each in [*folders, *_folders]):
         if not folder.is_dir():
             raise InputError(f"no such folder of tasks (see {ENVIRONMENT})", path=folder)
         yield from sorted(folder.glob("*.toml"))
@@ -267,6 +307,21 @@ def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
     return replace(made, data=data, splits=splits, path=path)
 
 
+_CHOICES = {"averaging": ("means", "swallow", "nejumi"), "mean": ("exact", "kahan")}
+
+
+def _check_profile(made: Profile) -> None:
+    for key, known in _CHOICES.items():
+        if getattr(made, key) not in known:
+            raise InputError(
+                f"unknown {key} {getattr(made, key)!r}: expected one of {', '.join(known)}"
+            )
+    for name, members in made.averages.items():
+        for each in members:
+            if each not in {*made.categories, *made.averages}:
+                raise InputError(f"'averages.{name}' has the unknown category {each!r}")
+
+
 def _check(made: TaskInfo | Profile) -> None:
     """Raises `InputError` for what is of the right type and wrong."""
     if not NAME.fullmatch(made.name):
@@ -275,6 +330,8 @@ def _check(made: TaskInfo | Profile) -> None:
     for split in splits:
         if split not in SPLITS:
             raise InputError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+    if isinstance(made, Profile):
+        _check_profile(made)
 
 
 _KINDS = {

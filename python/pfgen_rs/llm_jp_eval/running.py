@@ -15,12 +15,24 @@ from typing import Any, Unpack
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Group, Request, Respondent
+from pfgen_rs.ask.request import Group, Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic, locks, run_files, source
 from pfgen_rs.llm_jp_eval import scoring
-from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, item_id, read_object, used
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, read_object
+from pfgen_rs.llm_jp_eval.prompts import (
+    SHOTS,
+    Item,
+    Made,
+    Matched,
+    Outputs,
+    PromptSettings,
+    check_digests,
+    items,
+    matching_outputs,
+)
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, plain_name
+from pfgen_rs.llm_jp_eval.scoring import Plan
 
 KIND = "llm-jp-eval"
 OUTPUTS = "outputs.jsonl"
@@ -28,7 +40,9 @@ _KEY = ("id", "sample", "digest")
 _OTHER_FOLDER = "choose another folder with --out"
 _SCOPE = ("tasks", "split", "n")
 """What may differ from one command to the next in the same folder."""
-_DATA = "data"
+_OF_PROFILE = ("shots", "temperature", "top_p")
+"""What each profile has its own of."""
+_DATA, _PROFILES = "data", "profiles"
 
 
 def default_folder(model: str) -> Path:
@@ -41,24 +55,45 @@ def default_folder(model: str) -> Path:
 class TaskRun:
     """A run of a model on tasks, in a folder.
 
-    `respondent`: its `max_tokens` is replaced by that of each task. Outputs count if they were made by the
-    same prompts and parameters.
+    `respondent`: its `max_tokens` is replaced by that of each task, and its sampling by what the settings
+    say. Outputs count if they were made by the same prompts and parameters. `further`: what more profiles ask
+    for; a request that several make alike is asked once.
     """
 
     folder: Path
     datas: Sequence[TaskData]
     respondent: Respondent
     settings: scoring.ScoreSettings = field(default_factory=scoring.ScoreSettings)
+    further: Sequence[Plan] = ()
+
+    @property
+    def plans(self) -> list[Plan]:
+        """What each profile asks for, the main one first."""
+        return [Plan(self.datas, self.settings), *self.further]
 
     @cached_property
     def groups(self) -> list[Group]:
         """The requests for the samples, short outputs first. Raises `SettingsError`."""
-        groups: dict[int, list[Request]] = {}
-        for item in items(self.datas, self.settings.n, self.settings.prompts):
-            about = {"id": item.id, "task": item.task, "split": item.split, "index": item.index}
-            request = Request(item.id, (("user", item.prompt),), about)
-            groups.setdefault(item.max_tokens, []).append(request)
-        return [Group(replace(self.respondent, max_tokens=n), groups[n]) for n in sorted(groups)]
+        groups: dict[tuple[int, str, Respondent], dict[tuple[str, Messages], Request]] = {}
+        for plan in self.plans:
+            respondent, mode = self._respondent(plan), plan.settings.prompts.mode
+            for item in items(plan.datas, plan.settings.n, plan.settings.prompts):
+                alike = groups.setdefault((item.max_tokens, mode, respondent), {})
+                alike.setdefault((item.id, item.messages), _request(item))
+        return [
+            Group(replace(respondent, max_tokens=most), list(alike.values()), mode)
+            for (most, mode, respondent), alike in sorted(
+                groups.items(), key=lambda each: each[0][0]
+            )
+        ]
+
+    def _respondent(self, plan: Plan) -> Respondent:
+        own, given = self.respondent, plan.settings.sampling or {}
+        return replace(
+            own,
+            temperature=given.get("temperature", own.temperature),
+            top_p=given.get("top_p", own.top_p),
+        )
 
     def journal(self) -> Journal:
         """Returns the journal of the outputs, which is not open yet."""
@@ -83,96 +118,135 @@ class TaskRun:
 
         `limits` are those of `ask.loop.ask`, and so is what this raises.
         """
-        mode = "chat" if self.settings.prompts.chat else "completion"
         with self.journal() as journal:
-            return ask(journal, self.groups, engine, _read_task_output, mode=mode, **limits)
+            return ask(journal, self.groups, engine, _read_task_output, **limits)
 
     def score(self, *, allow_missing: bool = False) -> tuple[dict[str, Any], scoring.Evaluation]:
         """Score the outputs and write `result.json`, `scores.json` and `samples.parquet`.
 
-        Returns the content of `scores.json`, and the evaluation of the chosen profile. Raises
+        Returns the content of `scores.json`, and the evaluation of the main profile. Raises
         `MissingOutputsError` unless missing outputs are allowed, `InputError` and `OutputError`.
         """
-        found = self._outputs()
-        outputs = {
-            data.task: [
-                found.get(item_id(data.task, data.split, index), {}).get("output")
-                for index in range(used(data, self.settings.n))
-            ]
-            for data in self.datas
-        }
-        reasons = {
-            data.task: [
-                found.get(item_id(data.task, data.split, index), {}).get("finish_reason")
-                for index in range(used(data, self.settings.n))
-            ]
-            for data in self.datas
-        }
-        evaluations = scoring.evaluate_profiles(
-            self.datas, outputs, allow_missing=allow_missing, finish_reasons=reasons
-        )
-        left_out = {str(name) for record in found.values() for name in record.get("left_out") or ()}
-        sent = _sent(self.respondent.identity(), left_out)
-        settings = replace(self.settings, sampling=sent)
-        config = {**_read_config(self.folder), "signature": scoring.signature(self.datas, settings)}
-        record = scoring.write_results(self.folder, self.datas, evaluations, config, settings)
+        found, plans, evaluations = self._outputs(), [], {}
+        for plan in self.plans:
+            settings, records = plan.settings, self._records(plan, found)
+            evaluations[settings.profile] = scoring.evaluate(
+                plan.datas,
+                {task: [each.get("output") for each in own] for task, own in records.items()},
+                settings.profile,
+                allow_missing=allow_missing,
+                finish_reasons={
+                    task: [each.get("finish_reason") for each in own]
+                    for task, own in records.items()
+                },
+            )
+            every = (each for own in records.values() for each in own)
+            left_out = {str(name) for each in every for name in each.get("left_out") or ()}
+            sent = _sent(self._respondent(plan).identity(), left_out)
+            plans.append(Plan(plan.datas, replace(settings, sampling=sent)))
+        (datas, settings), *further = plans
+        config = {**_read_config(self.folder), "signature": scoring.signature(datas, settings)}
+        record = scoring.write_results(self.folder, datas, evaluations, config, settings, further)
         return record, evaluations[settings.profile]
 
-    def _outputs(self) -> dict[str, Mapping[str, Any]]:
-        """Returns the last record of each request that has one, by id. Raises `InputError`."""
-        digests = {
-            r.subject: r.digest(group.respondent) for group in self.groups for r in group.requests
-        }
-        found: dict[str, Mapping[str, Any]] = {}
+    def _records(
+        self, plan: Plan, found: Mapping[tuple[str, str], Mapping[str, Any]]
+    ) -> dict[str, list[Mapping[str, Any]]]:
+        """Returns the record of each sample by task, an empty one where there is none."""
+        records: dict[str, list[Mapping[str, Any]]] = {}
+        respondent = self._respondent(plan)
+        for data in plan.datas:
+            own = records[data.task] = []
+            for item in items([data], plan.settings.n, plan.settings.prompts):
+                asked = replace(respondent, max_tokens=item.max_tokens)
+                own.append(found.get((item.id, _request(item).digest(asked)), {}))
+        return records
+
+    def _outputs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """Returns the last record of each request by id and digest. Raises `InputError`."""
+        found: dict[tuple[str, str], Mapping[str, Any]] = {}
         for record in journal_records(self.folder / OUTPUTS):
             name = record.get("id")
             if not isinstance(name, str) or not isinstance(record.get("output"), str):
                 raise InputError("a record lacks 'id' or 'output'", path=self.folder / OUTPUTS)
-            if digests.get(name) == record.get("digest"):
-                found[name] = record
+            found[name, str(record.get("digest"))] = record
         return found
 
     def _config(self) -> dict[str, Any]:
         """Returns what `config.json` says."""
-        identity = self.respondent.identity()
+        identity = self._respondent(self.plans[0]).identity()
         model = identity.pop("model")
         del identity["max_tokens"], identity["logprobs"]
+        prompts = asdict(self.settings.prompts)
+        del prompts["intro"]
+        files = (files_of(data) for plan in self.plans for data in plan.datas)
         return {
             "kind": KIND,
             "model": model,
             "engine": self.respondent.engine,
-            "tasks": [data.task for data in self.datas],
+            "tasks": list(dict.fromkeys(plain_name(data.task) for data in self.datas)),
             "split": self.datas[0].split,
             "n": self.settings.n,
-            **asdict(self.settings.prompts),
+            **prompts,
             "parameters": identity,
-            _DATA: {name: digest for data in self.datas for name, digest in files_of(data).items()},
+            _PROFILES: {plan.settings.profile: self._asked(plan) for plan in self.plans},
+            _DATA: {name: digest for each in files for name, digest in each.items()},
+        }
+
+    def _asked(self, plan: Plan) -> dict[str, Any]:
+        """Returns how a profile asks, as `config.json` has it."""
+        runs, respondent = plan.settings.runs, self._respondent(plan)
+        return {
+            "shots": list(runs) if runs else plan.settings.prompts.shots,
+            "temperature": respondent.temperature,
+            "top_p": respondent.top_p,
         }
 
 
-def settings_of_outputs(
-    found: Outputs, datas: Sequence[TaskData], settings: scoring.ScoreSettings
-) -> scoring.ScoreSettings:
-    """Returns settings with what outputs and their run's folder say of how they were made.
+def _request(item: Item) -> Request:
+    about = {"id": item.id, "task": item.task, "split": item.split, "index": item.index}
+    return Request(item.id, item.messages, about)
 
-    `settings.prompts` as far as they were chosen. Raises `SettingsError` if a run had others, and
-    `InputError` for outputs that answer other prompts than those of the samples (`check_digests`).
+
+def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
+    """Returns plans with what outputs and their run's folder say of how they were made, and outputs by task.
+
+    The prompts of the settings are those that were chosen. Raises `SettingsError` if a run had others, and
+    `InputError` for outputs that answer no prompt of the samples by their digests, or that do not say which
+    of several prompts they answer.
     """
-    known, given = _settings_of_run(found.path), settings.prompts
+    made = [_matched_plan(found, plan) for plan in plans]
+    check_digests(found.path, [matched for _, matched in made])
+    for plan, matched in made:
+        names = [plain_name(data.task) for data in plan.datas]
+        if matched.silent and len(set(names)) < len(names):
+            problem = f"{plan.settings.profile} has several prompts for a sample"
+            raise InputError(f"{problem}: outputs need the digests of theirs", path=found.path)
+    return made
+
+
+def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
+    """Returns a plan with the settings that its outputs were made with, and these outputs."""
+    datas, settings = plan
+    known, given = _settings_of_run(found.path, settings.profile), settings.prompts
     if known is not None:
-        prompts, sampling = known
-        _check_chosen_prompts(found.path, given, prompts)
-        check_digests(datas, found, settings.n, prompts, sampling["top_p"])
+        prompts, sampling = replace(known[0], intro=given.intro), known[1]
+        check_chosen_prompts(found.path, given, prompts)
+        matched = matching_outputs(datas, found, settings.n, prompts, sampling["top_p"])
     else:
         prompts = given if given.shots is not None else replace(given, shots=SHOTS)
-        if not check_digests(datas, found, settings.n, prompts):
-            return replace(settings, sampling=None)
-        sampling = _sampling_of_records(found)
-    left_out = {name for made in found.made.values() for name in made.left_out}
-    return replace(settings, prompts=prompts, sampling=_sent(sampling, left_out))
+        top_p = (settings.sampling or {}).get("top_p")
+        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
+        if matched.silent or not matched.made:
+            return Plan(datas, replace(settings, sampling=None)), matched
+        sampling = _sampling_of_records(matched.made)
+    left_out = {name for made in matched.made for name in made.left_out}
+    sent = _sent(sampling, left_out)
+    return Plan(datas, replace(settings, prompts=prompts, sampling=sent)), matched
 
 
-def _check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+def check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+    """Raise `SettingsError` if settings of prompts were chosen that are not those of outputs."""
     for name, value in asdict(chosen).items():
         own = getattr(made, name)
         if value not in (None, False, own):
@@ -181,9 +255,9 @@ def _check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettin
             )
 
 
-def _sampling_of_records(found: Outputs) -> dict[str, float | None]:
+def _sampling_of_records(found: Sequence[Made]) -> dict[str, float | None]:
     """Returns the sampling that all outputs have according to their records, whose digests are right."""
-    models = [made.model for made in found.made.values()]
+    models = [made.model for made in found]
     if None in models:
         return {}
     alike = {name: {(model or {}).get(name) for model in models} for name in scoring.SAMPLING}
@@ -213,17 +287,9 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
     """Write what a folder's `config.json` says, or check that it says the same."""
     if (folder / run_files.CONFIG).exists():
         old = _read_config(folder)
-        before, now = _compared(old), _compared(new)
-        for key in dict.fromkeys([*now, *before]):
-            if before.get(key) != now.get(key):
-                told = f"{key}={before.get(key)!r:.60}, now {now.get(key)!r:.60}"
-                raise SettingsError(f"{folder}: was started with {told}: {_OTHER_FOLDER}")
-        for name, digest in new[_DATA].items():
-            if old[_DATA].get(name, digest) != digest:
-                raise SettingsError(
-                    f"{folder}: was started with another file {name}: {_OTHER_FOLDER}"
-                )
+        _check_same(folder, old, new)
         new[_DATA] = {**old[_DATA], **new[_DATA]}
+        new[_PROFILES] = {**(old.get(_PROFILES) or {}), **new[_PROFILES]}
         if new == old:
             return
     elif (folder / OUTPUTS).exists():
@@ -232,10 +298,34 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
     atomic.write_atomic(folder / run_files.CONFIG, content.encode("utf-8", "surrogatepass") + b"\n")
 
 
+def _check_same(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    compared = {str(folder): (_compared(old), _compared(new))}
+    for name, own in new[_PROFILES].items():
+        if known := _asked_before(old, name):
+            compared[f"{folder}, profile {name}"] = known, own
+    for place, (before, now) in compared.items():
+        for key in dict.fromkeys([*now, *before]):
+            if before.get(key) != now.get(key):
+                told = f"{key}={before.get(key)!r:.60}, now {now.get(key)!r:.60}"
+                raise SettingsError(f"{place}: was started with {told}: {_OTHER_FOLDER}")
+    for name, digest in new[_DATA].items():
+        if old[_DATA].get(name, digest) != digest:
+            raise SettingsError(f"{folder}: was started with another file {name}: {_OTHER_FOLDER}")
+
+
 def _compared(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings that must be the same throughout a folder."""
     found = {**config, **config["parameters"]}
-    return {key: found[key] for key in found if key not in (*_SCOPE, _DATA, "parameters")}
+    apart = (*_SCOPE, *_OF_PROFILE, _DATA, _PROFILES, "parameters")
+    return {key: found[key] for key in found if key not in apart}
+
+
+def _asked_before(config: Mapping[str, Any], profile: str) -> dict[str, Any]:
+    """Returns how a profile was asked in a folder; nothing if it was not."""
+    known = config.get(_PROFILES)
+    if known is None:  # of versions that had one profile a folder
+        known = {DEFAULT: {**config, **config["parameters"]}}
+    return {key: known[profile].get(key) for key in _OF_PROFILE} if profile in known else {}
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -247,10 +337,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None]] | None:
-    """Returns how a run's outputs were made: prompts, and sampling as `ScoreSettings` has it.
+def _settings_of_run(
+    path: Path, profile: str
+) -> tuple[PromptSettings, dict[str, float | None]] | None:
+    """Returns how a run's outputs for a profile were made: prompts, and sampling as `ScoreSettings` has it.
 
-    `path`: a file of outputs; `None` if it is not in the folder of a run.
+    `path`: a file of outputs; `None` if it is not in the folder of a run. A profile that was not asked has
+    the prompts of the run's main one.
     """
     if path.name != OUTPUTS:
         return None
@@ -258,8 +351,15 @@ def _settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None
         config = _read_config(path.parent)
     except InputError:  # of another program
         return None
-    found: dict[str, Any] = {each.name: config.get(each.name) for each in fields(PromptSettings)}
-    sampling = {name: config["parameters"].get(name) for name in scoring.SAMPLING}
+    asked = _asked_before(config, profile)
+    if not asked and find_profile(profile).chat:
+        raise SettingsError(f"{path}: its run has no outputs for the profile {profile}")
+    config = {**config, **config["parameters"], **asked}
+    names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
+    found: dict[str, Any] = {name: config.get(name) for name in names}
+    if isinstance(found["shots"], list):  # each task has its own
+        found["shots"] = found["shots"][0]
+    sampling = {name: config.get(name) for name in scoring.SAMPLING}
     numbers = found["shots"], *(value for value in sampling.values() if value is not None)
     if not all(isinstance(value, int | float) for value in numbers):
         return None

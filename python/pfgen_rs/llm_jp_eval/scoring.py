@@ -4,10 +4,10 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs import InputError, SettingsError, _native
 from pfgen_rs.io import atomic, run_files, source
@@ -15,14 +15,17 @@ from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval import (
     averaging,
+    board_averages,
     diagnosis,
     evaluation_files,
     measures,
     metric,
+    profiles,
     reading,
     registry,
 )
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
+from pfgen_rs.stats import shares
 
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -50,12 +53,16 @@ class Evaluation:
     `frame`: a row a sample, with the columns `task`, `index`, `input`, `output`, `pred` and `gold`
     (normalised), `value` (of the task's first metric; null for correlations), `exact` (1.0 where `pred` and
     `gold` are equal), `char_f1` (0 to 1, of every task) and `finish_reason` (why the output ended, such as
-    `stop` or `length`; null where it is not known). `scores`: `{task}_{metric}` to the value, in the
-    order of the tasks. `averages`: values of the categories, AVG and AVR. `missing`: number of samples
-    without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the share of predictions
-    that are none of the task's labels, of tasks that have labels; it is no score and in no average.
-    `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason; they are
-    in no average.
+    `stop` or `length`; null where it is not known). Profiles that demand a form of predictions have `control`
+    as well: 1.0 or 0.0, null without a demand. Where a profile asks with several numbers of examples, tasks
+    are called `jamp@0`, `jamp@2`.
+
+    `scores`: `{task}_{metric}` to the value, in the order of the tasks. `averages`: the profile's. `missing`:
+    number of samples without an output by task, which count as empty. `out_of_label`: `{task}_ool` to the
+    share of predictions that are none of the task's labels, of tasks that have labels; it is no score and in
+    no average. `not_computed`: scores that the tasks have, but that cannot be computed here, with the reason;
+    they are in no average. `partial`: averages some of whose parts are missing, so that they do not compare
+    with published ones.
     """
 
     frame: pl.DataFrame
@@ -65,6 +72,7 @@ class Evaluation:
     missing: dict[str, int] = field(default_factory=dict)
     out_of_label: dict[str, float] = field(default_factory=dict)
     not_computed: dict[str, str] = field(default_factory=dict)
+    partial: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -81,7 +89,7 @@ def evaluate(
     empty. `finish_reasons`: why outputs ended, by task, at least as many as outputs. Raises
     `MissingOutputsError`, `InputError` and `SettingsError`.
     """
-    registry.find_profile(profile)
+    board = registry.find_profile(profile)
     names = [data.task for data in datas]
     if len(set(names)) < len(names):
         raise SettingsError("a task is named twice")
@@ -93,7 +101,7 @@ def evaluate(
     frames, scores = [], {}
     out_of_label: dict[str, float] = {}
     for data in datas:
-        frame, found = _evaluated(data, outputs[data.task], profile)
+        frame, found = _evaluated(data, outputs[data.task], board)
         if reasons := (finish_reasons or {}).get(data.task):
             known = pl.Series("finish_reason", reasons[: len(frame)], pl.String)
             frame = frame.with_columns(known)
@@ -109,18 +117,22 @@ def evaluate(
     lacking = {
         f"{data.task}_{name}": reason
         for data in datas
-        for name in data.metrics
+        for name in profiles.metrics_of(board, data)
         if (reason := measures.unavailable(name))
     }
-    means = averaging.averages(scores)
-    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking)
+    values = profiles.board_values(board, whole, scores) if frames else {"scores": {}}
+    made = profiles.profile_averages(profile, values)
+    means = {name: value for name, value in made.items() if type(value) is float}
+    partial = tuple(board_averages.partial(board, values))
+    return Evaluation(whole, scores, means, profile, dict(counts), out_of_label, lacking, partial)
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     """Returns the standard error of each score; `None` where it has a single sample, or no finite one.
 
-    Of means, that of the samples' values; of correlations, that of the jackknife. If a task has several
-    means, the values of its first metric alone are known: the others have `None`.
+    Of means, that of the samples' values; of correlations, that of the jackknife; over clusters, where a task
+    has them (`registry.cluster_of`). If a task has several means, the values of its first metric alone are
+    known: the others have `None`.
     """
     rows = {str(task): frame for (task,), frame in evaluation.frame.group_by("task")}
     found: dict[str, float | None] = {}
@@ -133,9 +145,20 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
-        error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
-        found[name] = error if np.isfinite(error) else None
+        groups = [clusters_of(task, own["input"])]
+        error = shares.weighted_mean([values], [1.0], groups).se if len(values) else None
+        found[name] = error if error is not None and np.isfinite(error) else None
     return found
+
+
+def clusters_of(task: str, inputs: Iterable[str]) -> shares.Clusters:
+    """Returns the number of each sample's cluster, from 0; `None` if each sample has its own."""
+    numbers: dict[str | int, int] = {}
+    found = [
+        numbers.setdefault(row if name is None else name, len(numbers))
+        for row, name in enumerate(registry.cluster_of(task, text) for text in inputs)
+    ]
+    return np.array(found) if len(numbers) < len(found) else None
 
 
 def _missing(
@@ -160,40 +183,32 @@ def _missing(
 
 
 def _evaluated(
-    data: evaluation_files.TaskData, given: Sequence[str | None], profile: str
+    data: evaluation_files.TaskData, given: Sequence[str | None], profile: registry.Profile
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
+    named = profiles.metrics_of(profile, data)
+    computed = {profiles.computed_as(profile, name): name for name in named}
     try:
-        return evaluated_predictions(
+        predictions = reading.task_predictions(data, outputs, profile.name)
+        frame, scores = evaluated_predictions(
             data.task,
-            data.metrics,
-            reading.predictions(data, outputs, profile),
+            list(computed),
+            predictions,
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
+            mean=board_averages.MEANS[profile.mean],
         )
+        if profile.control:
+            forms = [profiles.controlled(profile.name, data.task, each) for each in predictions]
+            frame = frame.with_columns(pl.Series("control", forms, pl.Boolean).cast(pl.Float64))
+        return frame, {computed[name]: value for name, value in scores.items()}
     except UnicodeEncodeError:
         wrong = next(n for n, text in enumerate(outputs) if source.has_lone_surrogate(text))
         place = evaluation_files.item_id(data.task, data.split, wrong)
         problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
         raise InputError(problem) from None
-
-
-def evaluate_profiles(
-    datas: Sequence[evaluation_files.TaskData],
-    outputs: Mapping[str, Sequence[str | None]],
-    *,
-    allow_missing: bool = False,
-    finish_reasons: Mapping[str, Sequence[str | None]] | None = None,
-) -> dict[str, Evaluation]:
-    """Returns the evaluations of both profiles by name (see `evaluate`)."""
-    return {
-        profile: evaluate(
-            datas, outputs, profile, allow_missing=allow_missing, finish_reasons=finish_reasons
-        )
-        for profile in ("1.3.0", "swallow")
-    }
 
 
 def evaluated_predictions(
@@ -204,12 +219,13 @@ def evaluated_predictions(
     *,
     inputs: Sequence[str],
     outputs: Sequence[str] | None = None,
+    mean: Callable[[Sequence[float]], float] = measures.mean,
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     """Returns the rows of `Evaluation.frame` and the scores by metric of a task with these predictions.
 
-    `outputs`: what predictions were made from, if it is known. Without metrics, values are null; metrics
-    that cannot be computed here are left out. Raises `InputError` for golds that are not numbers where a
-    metric needs them.
+    `outputs`: what predictions were made from, if it is known. `mean`: of values. Without metrics, values are
+    null; metrics that cannot be computed here are left out. Raises `InputError` for golds that are not
+    numbers where a metric needs them.
     """
     known = [name for name in metrics if not measures.unavailable(name)]
     figures = measures.task_metrics()
@@ -222,7 +238,7 @@ def evaluated_predictions(
         scores = {
             name: measures.task_figure(name, predictions, golds)
             if name in figures
-            else measures.mean(values[name])
+            else mean(values[name])
             for name in known
         }
     except InputError as error:
@@ -253,12 +269,22 @@ def _sample_values(
     )
 
 
-def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
+def diagnosed(
+    evaluation: Evaluation, datas: Sequence[evaluation_files.TaskData]
+) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
-    names = evaluation.frame["task"].unique(maintain_order=True).to_list()
-    metrics = diagnosis.main_metrics([*evaluation.scores], names)
+    board = registry.find_profile(evaluation.profile)
+    known = {data.task: data for data in datas}
+    metrics = {
+        data.task: profiles.computed_as(board, profiles.metrics_of(board, data)[0])
+        for data in datas
+    }
     return diagnosis.diagnosed(
-        evaluation.frame, metrics, diagnosis.profile_reader(evaluation.profile)
+        evaluation.frame,
+        {task: "" if measures.unavailable(name) else name for task, name in metrics.items()},
+        lambda task, texts: reading.task_predictions(known[task], texts, evaluation.profile),
+        {data.task: data.labels for data in datas},
+        {data.task for data in datas if data.answer_pattern},
     )
 
 
@@ -267,6 +293,8 @@ def diagnosed(evaluation: Evaluation) -> dict[str, diagnosis.Diagnosis]:
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
 SAMPLING = ("temperature", "seed", "top_p")
+ELSEWHERE = ("reasoning_parser", "output_length_delta", "system_prompt")
+"""What signatures say of inference made elsewhere, if it is known."""
 _UNKNOWN = "unknown"
 
 
@@ -277,7 +305,8 @@ class ScoreSettings:
     `n`: number of samples a task, `None` for all. `all_tasks`: all tasks were asked for, even if some have no
     data; the result file then has averages. `sampling`: what is known of `temperature`, `seed` and `top_p`;
     `None` as a value leaves one to the engine. If nothing is known, not even that outputs had the maximum
-    lengths of `prompts`, it is `None`.
+    lengths of `prompts`, it is `None`. `runs`: numbers of examples, if tasks are asked with several.
+    `inference`: what else is known of inference made elsewhere.
     """
 
     profile: str = "1.3.0"
@@ -285,9 +314,18 @@ class ScoreSettings:
     prompts: PromptSettings = field(default_factory=PromptSettings)
     all_tasks: bool = False
     sampling: Mapping[str, float | None] | None = field(default_factory=dict)
+    runs: tuple[int, ...] = ()
+    inference: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         registry.find_profile(self.profile)
+
+
+class Plan(NamedTuple):
+    """What a profile asks for: its tasks, and how."""
+
+    datas: Sequence[evaluation_files.TaskData]
+    settings: ScoreSettings
 
 
 def signature(
@@ -306,8 +344,8 @@ def signature(
         f"profile:{chosen.profile}",
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_UNKNOWN if made.shots is None else _shots_text(datas, made.shots)}",
-        "avg:AVR",
+        f"shots:{_shots_text(datas, chosen)}",
+        f"avg:{registry.find_profile(chosen.profile).average or 'none'}",
         f"raw:{evaluation_files.raw_digest(datas)}",
     ]
     parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
@@ -315,13 +353,19 @@ def signature(
         parts.append(f"max_tokens:{_UNKNOWN}")
     digest = template_digest(made.prompt, made.fewshots)
     parts += [] if digest is None else [f"prompt:{digest}"]
-    parts += ["mode:chat"] if made.chat else []
+    parts += ["mode:chat"] if made.mode == "chat" else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
+    parts += [f"{name}:{chosen.inference[name]}" for name in ELSEWHERE if name in chosen.inference]
     return "|".join(parts)
 
 
-def _shots_text(datas: Sequence[evaluation_files.TaskData], shots: int) -> str:
+def _shots_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings) -> str:
     """Returns the number of examples, and those of tasks with a number of their own."""
+    shots = settings.prompts.shots
+    if shots is None:
+        return _UNKNOWN
+    if settings.runs:
+        return "+".join(map(str, settings.runs))
     numbers = {each.task: each.number_of_shots(shots) for each in datas}
     own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
     return f"{shots}{''.join(own)}"
@@ -338,36 +382,44 @@ def scores_record(
     datas: Sequence[evaluation_files.TaskData],
     evaluations: Mapping[str, Evaluation],
     settings: ScoreSettings,
+    further: Sequence[Plan] = (),
 ) -> dict[str, Any]:
-    """Returns what `scores.json` says: the signature, and of each profile scores, standard errors, averages.
+    """Returns what `scores.json` says: of each profile its signature, scores, standard errors and averages.
 
-    `evaluations` by profile; that of the settings is the one that the signature names, and whose wrong
-    answers are diagnosed (see `diagnosis`).
+    `evaluations` by profile; that of the settings is the main one, whose wrong answers are diagnosed (see
+    `diagnosis`). `further`: the plans of other profiles.
     """
     chosen = evaluations[settings.profile]
+    plans = {plan.settings.profile: plan for plan in (Plan(datas, settings), *further)}
+    board = registry.find_profile(settings.profile)
     counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
     return {
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
         "profile": settings.profile,
-        "average": "AVR",
+        "average": board.average,
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,
         "lacking": {
-            name: averaging.lacking_categories(name, chosen.scores) for name in averaging.AVERAGES
+            name: averaging.lacking_categories(name, chosen.scores, board.name)
+            for name in board.averages
+            if board.averaging == "means"
         },
         "profiles": {
             name: {
+                "signature": signature(*plans[name]),
                 "scores": found.scores,
                 "standard_errors": standard_errors(found),
                 "averages": found.averages,
                 "out_of_label": found.out_of_label,
                 "not_computed": found.not_computed,
+                "partial": list(found.partial),
             }
             for name, found in evaluations.items()
         },
-        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen).items()},
+        **_inference(settings),
+        "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen, datas).items()},
     }
 
 
@@ -383,7 +435,12 @@ def score_config(
         "profile": settings.profile,
         "n": settings.n,
         **asdict(settings.prompts),
+        **_inference(settings),
     }
+
+
+def _inference(settings: ScoreSettings) -> dict[str, Any]:
+    return {"inference": dict(settings.inference)} if settings.inference else {}
 
 
 def result_content(
@@ -403,10 +460,10 @@ def result_content(
     for task, text, pred, gold in columns.iter_rows():
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
+    shown = {**evaluation.scores, **(evaluation.averages if with_averages else {})}
+    shown.pop("AVR", None)  # the paper's, which the published tool does not have
     content = {
-        "scores": averaging.score_texts(
-            evaluation.scores | evaluation.out_of_label, with_averages=with_averages
-        ),
+        "scores": averaging.score_texts(shown),
         "outputs": outputs,
         "config": config,
     }
@@ -419,6 +476,7 @@ def write_results(
     evaluations: Mapping[str, Evaluation],
     config: Mapping[str, Any],
     settings: ScoreSettings,
+    further: Sequence[Plan] = (),
 ) -> dict[str, Any]:
     """Write `result.json`, `samples.parquet` and `scores.json`; returns the content of `scores.json`.
 
@@ -426,9 +484,11 @@ def write_results(
     profile; the result file has averages if all tasks were asked for or are there. Raises `OutputError`.
     """
     chosen, place = evaluations[settings.profile], Path(folder)
-    record = scores_record(datas, evaluations, settings)
+    record = scores_record(datas, evaluations, settings, further)
     templates = {data.task: settings.prompts.template(data) for data in datas}
-    every = settings.all_tasks or registry.tasks().keys() <= templates.keys()
+    board = registry.find_profile(settings.profile)
+    every = settings.all_tasks or {*board.tasks} <= templates.keys()
+    every = every and board.averaging == "means"  # other boards average elsewhere
     result = result_content(chosen, templates, config, with_averages=every)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TypeAlias
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, np
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats import checks
 
 
@@ -94,6 +95,10 @@ def mcnemar(first: int, second: int) -> float:
 # degrees of freedom of F. E. Satterthwaite, "An approximate distribution of estimates of variance
 # components", Biometrics Bulletin 2 (1946), and B. L. Welch (1947). Two runs over the same samples are
 # compared by the sum over their differences.
+#
+# Where samples share something, such as questions about the same text, s²/n is that of clusters: with e the
+# sum of the deviations in a cluster, G/(G-1)·Σ e²/n², with G-1 degrees of freedom (K.-Y. Liang & S. L. Zeger,
+# "Longitudinal data analysis using generalized linear models", Biometrika 73 (1986)).
 
 
 POWER = 0.8
@@ -130,29 +135,56 @@ class WeightedMean:
         return (t + checks.normal_quantile(2 * power - 1)) * self.se
 
 
-def weighted_mean(samples: Sequence[Floats], weights: Sequence[float]) -> WeightedMean:
+Clusters: TypeAlias = "NDArray[np.int64] | None"
+"""The number of the cluster of each value, from 0; `None` where values are independent."""
+
+
+def weighted_mean(
+    samples: Sequence[Floats], weights: Sequence[float], clusters: Sequence[Clusters] | None = None
+) -> WeightedMean:
     """Returns Σ w·mean over independent samples (one-dimensional arrays, at least one value each).
 
-    Values that are not finite, such as differences of infinite errors, leave value and `se` undefined: NaN or
-    infinite. Raises `InputError` for no samples, an empty one, or another number of weights.
+    `clusters`: of each sample, those of its values (default: values are independent). A single cluster says
+    nothing about others, as a single value does. Values that are not finite, such as differences of infinite
+    errors, leave value and `se` undefined: NaN or infinite. Raises `InputError` for no samples, an empty one,
+    or another number of weights.
     """
     if not samples or len(samples) != len(weights) or not all(map(len, samples)):
         raise InputError("expected at least one sample, none of them empty, and a weight for each")
     value = math.fsum(w * float(x.mean()) for w, x in zip(weights, samples, strict=True))
-    if min(map(len, samples)) < 2:
+    groups = clusters or [None] * len(samples)
+    freedoms = [_units(x, own) - 1 for x, own in zip(samples, groups, strict=True)]
+    if min(freedoms) < 1:
         return WeightedMean(value, None, None)
     variances = [
-        w * w * float(x.var(ddof=1)) / len(x) for w, x in zip(weights, samples, strict=True)
+        w * w * _variance(x, own) / len(x)
+        for w, x, own in zip(weights, samples, groups, strict=True)
     ]
     total = math.fsum(variances)
     # Samples without variance say nothing about how well the others' is known.
-    known = [(v, len(x) - 1) for v, x in zip(variances, samples, strict=True) if v > 0.0]
-    below = math.fsum(v * v / freedom for v, freedom in known)
+    below = math.fsum(v * v / f for v, f in zip(variances, freedoms, strict=True) if v > 0.0)
     if len(samples) == 1 or below == 0.0:
-        freedom = min(len(x) - 1 for x in samples)
+        freedom = min(freedoms)
     else:
         freedom = _few_freedoms(total * total / below * (1 + 1e-12))
     return WeightedMean(value, math.sqrt(total), max(1, min(freedom, checks.MOST_FREEDOM)))
+
+
+def _units(values: Floats, clusters: Clusters) -> int:
+    return len(values) if clusters is None else int(clusters.max()) + 1
+
+
+def _variance(values: Floats, clusters: Clusters) -> float:
+    """Returns n times the variance of the mean."""
+    if clusters is None:
+        return float(values.var(ddof=1))
+    sums = cluster_sums(values - values.mean(), clusters)
+    return len(sums) / (len(sums) - 1) * float(sums @ sums) / len(values)
+
+
+def cluster_sums(values: Floats, clusters: Clusters) -> Floats:
+    """Returns the sum of the values in each cluster: of independent values, the values."""
+    return values if clusters is None else np.asarray(np.bincount(clusters, values), np.float64)
 
 
 def p_values(means: Sequence[WeightedMean]) -> list[float | None]:

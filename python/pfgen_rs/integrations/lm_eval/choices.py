@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import evaluation_files, prompts, registry
@@ -53,17 +53,22 @@ class JpevalChoices:
     """Settings of a task of llm-jp-eval.
 
     `data`: a folder of converted files (empty: the installed ones). `split`: `train`, `dev` or `test`.
-    `shots`: number of examples in prompts. `profile`: how outputs become predictions.
+    `shots`: number of examples in prompts (default: that of the task, or 4). `profile`: how outputs become
+    predictions.
     """
 
     data: str = ""
     split: str = "test"
-    shots: int = prompts.SHOTS
+    shots: int | None = None
     profile: str = "1.3.0"
 
     def read(self, task: str) -> evaluation_files.TaskData:
         """Returns the samples of a task; see `read_task`."""
-        return _read_task(self.data, task, self.split)
+        return _read_task(self.data, task, self.split, self.shots)
+
+    def prompts(self, **more: Any) -> prompts.PromptSettings:
+        """Returns how prompts are made, with other settings."""
+        return prompts.PromptSettings(prompts.SHOTS if self.shots is None else self.shots, **more)
 
 
 def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
@@ -75,7 +80,7 @@ def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
 
 def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults: Any) -> Kind:
     """Returns our settings under their key; raises `SettingsError` for others, and for settings beside it."""
-    types = get_type_hints(kind)
+    types = {name: (get_args(hint) or [hint])[0] for name, hint in get_type_hints(kind).items()}
     for name in types:
         value = metadata.get(name)
         # A numeric seed is an argument of the model.
@@ -96,5 +101,5 @@ def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults:
 
 
 @lru_cache(maxsize=4)
-def _read_task(folder: str, task: str, split: str) -> evaluation_files.TaskData:
-    return evaluation_files.read_task(folder or None, task, split)
+def _read_task(folder: str, task: str, split: str, shots: int | None) -> evaluation_files.TaskData:
+    return evaluation_files.read_task(folder or None, task, split, shots)

@@ -1,37 +1,21 @@
 """The tasks of llm-jp-eval: their documents, and their values, aggregated as by `pfgen-rs llm-jp-eval`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import datasets
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
+from pfgen_rs.integrations import task_outputs
 from pfgen_rs.integrations.lm_eval import choices, pfgen
+from pfgen_rs.integrations.task_outputs import TaskOutput
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval import (
-    evaluation_files,
-    measures,
-    metrics,
-    prompts,
-    reading,
-    registry,
-    scoring,
-)
+from pfgen_rs.llm_jp_eval import evaluation_files, measures, prompts, registry, scoring
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
-
-
-class TaskOutput(NamedTuple):
-    """An output with what it is compared with. `gold`: as it stands in the file."""
-
-    task: str
-    metrics: tuple[str, ...]
-    gold: str
-    output: str
-    profile: str
 
 
 class JpevalScore(float):
@@ -87,47 +71,41 @@ def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, p
     predicted = pfgen.filtered(results)
     names = list(doc["metrics"])
     values = {name: _value(name, predicted) for name in names}
-    if names[0] not in measures.CORRELATIONS:
+    if names and names[0] not in measures.CORRELATIONS:
         values[SCORE] = values[names[0]]
     return values | {name + pfgen.STDERR: values[name] for name in names}
 
 
 def _metrics_of(data: evaluation_files.TaskData) -> list[dict[str, Any]]:
     """Returns the metrics of a task, each with its standard error, and `score`."""
-    figures: dict[str, Any] = {name: partial(_figure, name) for name in data.metrics}
-    errors = {name: partial(_error, name) for name in data.metrics}
-    if data.metrics[0] not in measures.CORRELATIONS:
-        figures[SCORE] = partial(_score, data.metrics[0])
+    names = task_outputs.computed(data)
+    figures: dict[str, Any] = {name: partial(_figure, name) for name in names}
+    errors = {name: partial(_error, name) for name in names}
+    if names and names[0] not in measures.CORRELATIONS:
+        figures[SCORE] = partial(_score, names[0])
     return pfgen.metric_list(figures, errors)
 
 
 def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> pfgen.Text:
     text = unicode_text(pfgen.only(given, doc["id"]))
-    made = pfgen.Text(reading.prediction(text, doc["profile"], doc["task"]))
-    made.response = TaskOutput(
-        doc["task"], tuple(doc["metrics"]), doc["gold"], text, doc["profile"]
-    )
+    response = TaskOutput.of(doc, text)
+    made = pfgen.Text(response.prediction())
+    made.response = response
     return made
 
 
 def _value(name: str, predicted: pfgen.Text) -> pfgen.Value:
-    if name in measures.CORRELATIONS:
-        value = measures.parse_float(predicted)
-    else:
-        [value] = metrics.metric(name, [str(predicted)], [predicted.response.gold])
-    return pfgen.Value.of(value, predicted.response)  # type: ignore[no-any-return]
+    output = predicted.response
+    return pfgen.Value.of(output.value(name, str(predicted)), output)  # type: ignore[no-any-return]
 
 
 def _figure(name: str, items: Sequence[pfgen.Value]) -> float:
-    """Returns the figure of a task, over all of its outputs."""
-    return _evaluated(items).scores[f"{items[0].response.task}_{name}"]
+    return task_outputs.figure(name, [item.response for item in items])
 
 
 def _error(name: str, items: Sequence[pfgen.Value]) -> float | str:
-    """Returns the standard error of a figure."""
-    return pfgen.shown_error(
-        scoring.standard_errors(_evaluated(items))[f"{items[0].response.task}_{name}"]
-    )
+    found = task_outputs.standard_error(name, [item.response for item in items])
+    return pfgen.shown_error(found)
 
 
 def _score(name: str, items: Sequence[pfgen.Value]) -> JpevalScore:
@@ -136,37 +114,22 @@ def _score(name: str, items: Sequence[pfgen.Value]) -> JpevalScore:
     return made
 
 
-def _evaluated(items: Sequence[pfgen.Value]) -> scoring.Evaluation:
-    return _evaluation(tuple(item.response for item in items))
-
-
-@lru_cache(maxsize=1)
-def _evaluation(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
-    """Score a task; cached, because all of its metrics need the same evaluation."""
-    task, metrics, *_, profile = outputs[0]
-    samples = tuple(evaluation_files.Sample("", one.gold) for one in outputs)
-    data = evaluation_files.TaskData(task, "", "", 1, metrics, samples, (), "", "")
-    return scoring.evaluate([data], {task: [one.output for one in outputs]}, profile)
-
-
-def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
+def jpeval_documents(
+    jpeval_task: str, jpeval_folder: str | None = None, **metadata: Any
+) -> datasets.DatasetDict:
     """Returns the split `test` with the samples of the chosen split, in file order.
 
-    The harness calls this with `dataset_kwargs` and metadata. Raises `InputError` for missing or invalid
-    files, and `SettingsError` for invalid settings.
+    The harness calls this with `dataset_kwargs` and metadata; `JpevalTask` has added the folder. Raises
+    `InputError` for missing or invalid files, and `SettingsError` for invalid settings.
     """
+    del jpeval_folder
     chosen = choices.jpeval_choices(metadata)
     data = chosen.read(jpeval_task)
-    own = prompts.template(data, chosen.shots)
+    own = chosen.prompts().template(data)
     rows = [
         {
-            "id": evaluation_files.item_id(data.task, data.split, index),
-            "task": data.task,
-            "input": sample.input,
-            "gold": sample.output,
+            **task_outputs.document(data, index, chosen.profile),
             "prompt": prompts.filled(own, sample.input),
-            "metrics": list(data.metrics),
-            "profile": chosen.profile,
         }
         for index, sample in enumerate(data.samples)
     ]
@@ -178,7 +141,10 @@ class JpevalTask(pfgen.HarnessTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._chosen = choices.jpeval_choices(config.get("metadata") or {})
-        self._data = self._chosen.read(config["dataset_kwargs"]["jpeval_task"])
+        asked = config["dataset_kwargs"]
+        if "jpeval_folder" in asked:  # of tasks of one's own
+            registry.add_folder(asked["jpeval_folder"])
+        self._data = self._chosen.read(asked["jpeval_task"])
         ours = {
             "generation_kwargs": {
                 "max_gen_toks": self._data.output_length,
@@ -193,7 +159,7 @@ class JpevalTask(pfgen.HarnessTask):
         """Note the signature, part of the results' "configs": what makes the scores reproducible."""
         limit = options.get("limit")
         chat = bool(options.get("apply_chat_template"))
-        asked = prompts.PromptSettings(self._chosen.shots, chat=chat)
+        asked = self._chosen.prompts(chat=chat)
         n = None if limit is None else int(limit)
         settings = scoring.ScoreSettings(self._chosen.profile, n=n, prompts=asked)
         self.config.metadata["signature"] = scoring.signature([self._data], settings)
