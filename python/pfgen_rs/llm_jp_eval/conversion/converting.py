@@ -343,15 +343,12 @@ def _check_missing(
 def _splits_by_task(
     chosen: Sequence[registry.TaskInfo], absent: set[str], raw: raw_files.RawFiles
 ) -> Iterator[tuple[registry.TaskInfo, Splits]]:
-    corpus: dict[str, Splits] = {}
-    for info in chosen:
-        if info.name in absent:
-            continue
-        if info.name in wikipedia.WIKI_TASKS:
-            corpus = corpus or wikipedia_splits(raw)
-            yield info, corpus[info.name]
-        else:
-            yield info, task_splits(info.name, raw)
+    found = [info for info in chosen if info.name not in absent]
+    # First, so that a missing package is told at once
+    shared = any(info.name in wikipedia.WIKI_TASKS for info in found)
+    corpus = wikipedia_splits(raw) if shared else {}
+    for info in found:
+        yield info, corpus[info.name] if info.name in corpus else task_splits(info.name, raw)
 
 
 def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
