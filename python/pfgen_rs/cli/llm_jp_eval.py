@@ -18,7 +18,7 @@ from pfgen_rs.io.text import counted, visible
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
-    from pfgen_rs.llm_jp_eval.prompts import PromptSettings
+    from pfgen_rs.llm_jp_eval.prompts import Outputs, PromptSettings
     from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
 
@@ -156,16 +156,26 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def plans(self, profiles: Sequence[str] | None, settings: "ScoreSettings") -> "list[Plan]":
-        """Returns what profiles ask for. `settings`: of each, but for its name."""
+    def plans(
+        self,
+        profiles: Sequence[str] | None,
+        settings: "ScoreSettings",
+        outputs: "Outputs | None" = None,
+    ) -> "list[Plan]":
+        """Returns what profiles ask for. `settings`: of each, but for its name.
+
+        `outputs`: those to be scored; unless tasks are named, only those with outputs are there.
+        """
         from pfgen_rs.llm_jp_eval import registry
-        from pfgen_rs.llm_jp_eval.plans import plan
+        from pfgen_rs.llm_jp_eval.plans import answered_tasks, plan
 
         names = listed_names(profiles) or [registry.DEFAULT]
-        return [
-            plan(self.datas(name), replace(settings, profile=name), self.shots)
-            for name in dict.fromkeys(names)
-        ]
+        found = []
+        for name in dict.fromkeys(names):
+            named = self.tasks if outputs is None else self.tasks or answered_tasks(outputs, name)
+            datas = replace(self, tasks=named).datas(name)
+            found.append(plan(datas, replace(settings, profile=name), self.shots))
+        return found
 
     def split_of(self, profile: str) -> str:
         """Returns the split that is chosen, or the profile's."""
@@ -175,15 +185,18 @@ class SampleOptions:
 
     def datas(self, profile: str = "1.3.0") -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval import evaluation_files, registry
+        from pfgen_rs.llm_jp_eval import evaluation_files, plans, registry
+        from pfgen_rs.llm_jp_eval.profiles import VARIANTS
 
         wanted, split = listed_names(self.tasks), self.split_of(profile)
         chosen = [task.name for task in registry.chosen_tasks(wanted, profile)]
         without = evaluation_files.without_file(self.data, chosen, split)
-        lacking = [task for task in without if task not in wanted]
-        there = [task for task in chosen if task not in lacking]
-        datas = evaluation_files.read_tasks(self.data, there, split, self.shots)
-        if lacking:
+        there = [task for task in chosen if task not in without or task in wanted]
+        there = [task for task in there if task not in without or task not in VARIANTS]
+        read = evaluation_files.read_tasks(self.data, there, split, self.shots)
+        datas = plans.with_variants(read, without)
+        found = {data.task for data in datas}
+        if lacking := [task for task in without if task not in found]:
             by = "" if profile == registry.DEFAULT else f" for {profile}"
             process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
         return datas
