@@ -279,7 +279,7 @@ def install(
     lines = list(missing_lines(found.missing))
     if lines:
         lines.append("get what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`")
-    count = counted(sum(each.files for each in found.taken), "raw file")
+    count = counted(sum(found.taken.values()), "raw file")
     lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
