@@ -104,6 +104,7 @@ WRONG: list[tuple[str, str]] = [
     ("metrics = []\nsource = 'web'", "'source' must be a table, not 'web'"),
     ("metrics = []\n[source]\nname = 'x'", "lacks the key 'source.repository'"),
     ("metrics = []\n[source]\nurl = 'x'", "unknown key 'source.url'"),
+    ("metrics = []\nanswer_pattern = '(答'", r"the answer pattern '\(答' is not a regular expr"),
     ("metrics = ", "not TOML"),
     ("tasks = 3", "'tasks' must be a list"),
     ("tasks = []\nshots = 4", "'shots' must be a list, not 4"),
