@@ -352,7 +352,7 @@ class TaskSample:
                 for score, weight in _weights(datas).items()
             ]
             known = [share for share in shares if share is not None]
-            figures[TASK_COLUMNS + _AVR] = found.averages[_AVR]
+            figures[TASK_COLUMNS + _AVR] = averaging.averages(found.scores)[_AVR]
             figures[TASK_COLUMNS + _AVR + _STDERR] = math.hypot(*known) if known == shares else None
         return figures
 
