@@ -364,6 +364,8 @@ def typed(kind: type[Any], record: Mapping[str, Any], within: str = "") -> Any:
 
 def _value(kind: Any, value: Any, name: str) -> Any:
     """Returns a value as a field's type. `name`: of its key."""
+    if kind is Any:
+        return value
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # with None, which TOML does not have
         return _value(parts[0], value, name)
@@ -373,7 +375,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return {key: _value(parts[1], each, f"{name}.{key}") for key, each in value.items()}
     if is_dataclass(kind) and isinstance(value, dict):
         return typed(cast("type[Any]", kind), value, f"{name}.")
-    if kind in (type(value), Any) or (kind, type(value)) in ((float, int), (Path, str)):
+    if kind is type(value) or (kind, type(value)) in ((float, int), (Path, str)):
         return value
     expected = "a list" if origin is tuple else _KINDS.get(kind, "a table")
     raise InputError(f"{name!r} must be {expected}, not {value!r:.60}")
