@@ -341,8 +341,8 @@ def _settings_of_run(
 ) -> tuple[PromptSettings, dict[str, float | None]] | None:
     """Returns how a run's outputs for a profile were made: prompts, and sampling as `ScoreSettings` has it.
 
-    `path`: a file of outputs; `None` if it is not in the folder of a run. A profile that was not asked has
-    the prompts of the run's main one.
+    `path`: a file of outputs; `None` if it is not in the folder of a run, or the profile was not asked and
+    has chats; others that were not asked have the prompts of the run's main one.
     """
     if path.name != OUTPUTS:
         return None
@@ -352,7 +352,7 @@ def _settings_of_run(
         return None
     asked = _asked_before(config, profile)
     if not asked and find_profile(profile).chat:
-        raise SettingsError(f"{path}: its run has no outputs for the profile {profile}")
+        return None  # its prompts are its own, and digests say whether outputs answer them
     config = {**config, **config["parameters"], **asked}
     names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
     found: dict[str, Any] = {name: config.get(name) for name in names}
