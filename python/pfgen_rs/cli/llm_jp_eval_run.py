@@ -212,16 +212,7 @@ def score(
     plans = samples.plans(names, settings, found)
     matched = running.plans_of_outputs(found, plans)
     try:
-        evaluations = {
-            own.profile: scoring.evaluate(
-                datas,
-                answers.texts,
-                own.profile,
-                allow_missing=allow_missing,
-                finish_reasons=answers.reasons,
-            )
-            for (datas, own), answers in matched
-        }
+        evaluations = running.evaluated(matched, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
