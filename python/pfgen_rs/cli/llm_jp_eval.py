@@ -225,33 +225,38 @@ def install(
             "--from",
             metavar="DIR|ARCHIVE",
             help="Folder or archive with raw files: checkouts or archives of the repositories, or the "
-            "reference's raw_files (default: only list what is missing and where it is published).",
+            "reference's raw_files (default: download what is missing).",
             show_default=False,
         ),
     ] = None,
+    tasks: TaskNames = None,
     output_format: options.Format = "table",
 ) -> None:
-    """Install raw files of the data sets for the current user, and list what is missing.
+    """Install raw files of the data sets for the current user: download them, or take them from a folder.
 
-    Files are recognised by their digests, whatever their names, and by their paths. Nothing is downloaded:
-    download the files that are listed as missing, and name their folder with --from. Several folders can be
-    installed one after another. Set PFGEN_RS_CACHE to install to another folder.
+    Each file is checked by its digest; where that is unknown, by its number of samples. What was interrupted
+    goes on when called again. In folders and archives, files are recognised by their digests, whatever their
+    names, and by their paths. Set PFGEN_RS_CACHE to install to another folder.
 
-    Example: `pfgen-rs llm-jp-eval install --from ~/Downloads/jglue`
+    For example:
+
+    - `pfgen-rs llm-jp-eval install --tasks jamp,QA`
+
+    - `pfgen-rs llm-jp-eval install --from ~/Downloads/chABSA-dataset.zip`
     """
-    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
+    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw
 
-    with terminal.busy("reading raw files"):
-        found = raw_installation() if source is None else install_raw(source)
+    with terminal.busy("reading raw files" if source else "downloading raw files"):
+        found = install_raw(source, listed_names(tasks))
     if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     rows = []
     for each in found.datasets:
-        tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
+        named = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
         lacking = each.missing and each.status is not None
         state = f"{each.missing:,} missing" if lacking else each.status or "missing"
-        rows.append([each.name, each.licence, tasks, f"{each.files:,}", state])
+        rows.append([each.name, each.licence, named, f"{each.files:,}", state])
     headings = ["data set", "licence", "tasks", "files", "state"]
     table = terminal.new_table(*headings, numbers=["files"], rows=rows)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
@@ -260,15 +265,9 @@ def install(
         process.warn(f"{name} is not installed: {reason}")
     lines = list(missing_lines(found.missing))
     if lines:
-        lines.append(
-            "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
-        )
-    if source is None:
-        count = counted(sum(each.files for each in found.datasets), "raw file")
-        lines.append(f"{count} in {found.folder}")
-    else:
-        count = counted(sum(each.files for each in found.taken), "raw file")
-        lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
+        lines.append("get what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`")
+    count = counted(sum(each.files for each in found.taken), "raw file")
+    lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
@@ -280,7 +279,7 @@ def missing_lines(missing: "Sequence[MissingFiles]") -> Iterator[str]:
         of_dataset = [each for each in missing if each.dataset == dataset]
         names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
         yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
-        yield f"  {of_dataset[0].urls[0]}"
+        yield f"  {of_dataset[0].url}"
 
 
 def convert(

@@ -69,7 +69,7 @@ class TaskInfo:
 
     name: str
     metrics: tuple[str, ...]
-    category: str = "other"
+    category: str = ""
     output_length: int | None = None
     instruction: str | None = None
     dataset: str = ""
@@ -208,7 +208,7 @@ def cluster_of(task: str, text: str) -> str | None:
     `None` for tasks without clusters, and inputs in which the task's expression finds nothing. Raises
     `InputError` for an expression that is none.
     """
-    info = tasks().get(task)
+    info = tasks().get(task.partition("@")[0])
     if info is None or info.cluster is None:
         return None
     try:
