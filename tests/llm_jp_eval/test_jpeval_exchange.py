@@ -376,7 +376,10 @@ BAD: list[tuple[Change, str]] = [
     (whole(target_dataset="../jamp"), "must have 'samples', and 'jamp' as its 'target_dataset'"),
     (whole(samples={}), "must have 'samples'"),
     (whole(samples=["x"]), "sample 0 lacks the text 'prompt'"),
-    (whole(config={"output_length_delta": 9}), "jamp.eval-generated.json: was made with delta=9"),
+    (
+        whole(config={"output_length_delta": 9}),
+        "jamp.eval-generated.json: was made with output_length_delta=9",
+    ),
 ]
 
 
