@@ -195,7 +195,7 @@ def test_missing_tasks_are_marked_not_counted() -> None:
     assert estimates["NLI"].value == pytest.approx(nli)
     assert estimates["QA"].value is None
     assert estimates["MR"].missing == ()
-    assert found.notes[0] == "AVR needs tasks of all seven categories; not run: QA, RC, MC, EL, FA"
+    assert found.notes[0] == "AVR needs tasks of all its categories; not run: QA, RC, MC, EL, FA"
     assert "marked with *, since some of their tasks were not run: NLI (jnli" in found.notes[1]
     known = report_of([some], average="AVG").estimates["some"]["AVG"]
     assert known.value == pytest.approx((nli + values(some, "mawps").mean()) / 9)

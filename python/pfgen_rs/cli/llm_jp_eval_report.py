@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs import lazy
-from pfgen_rs.cli import app, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import app, llm_jp_eval, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.io.text import plural
 from pfgen_rs.stats import permutation
@@ -28,8 +28,8 @@ _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and P
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _DIAGNOSIS = (
-    "% of answers: right; wrong only for their form, by the first way of reading them that makes them right; "
-    "wrong, and what is seen of these; scores do not count forms"
+    "% of answers, each counted once: by the first reading that makes it right",
+    "scores do not count forms; columns after 'wrong' say what wrong answers are",
 )
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
 
@@ -58,11 +58,14 @@ def report(
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
     average: Annotated[
-        Literal["AVR", "AVG"],
+        str | None,
         typer.Option(
-            help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
+            metavar="NAME",
+            help="An average of the profile (default: its main one). 1.3.0 has AVR, the mean of the paper's "
+            "seven categories, and AVG, of version 1.3.0's nine.",
+            show_default=False,
         ),
-    ] = "AVR",
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +77,10 @@ def report(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Rows = "table",
+    output_format: Annotated[
+        Literal["table", "json", "csv", "markdown"],
+        typer.Option("--format", "-f", help="Output format."),
+    ] = "table",
 ) -> None:
     """Report on runs: averages, categories and tasks with intervals, and every two runs compared.
 
@@ -112,7 +118,11 @@ def report(
     if output_format == "csv":
         process.emit_csv(found.score_rows())
     else:
-        terminal.show(*_report_parts(found, by_task=by_task, room=terminal.width()))
+        parts = _report_parts(found, by_task=by_task, room=terminal.width())
+        if output_format == "markdown":
+            process.emit(terminal.markdown(*parts))
+        else:
+            terminal.show(*parts)
 
 
 def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[RenderableType]:
@@ -126,12 +136,14 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
     else:
         choices = [_runs_table(report, count) for count in (3, 2)]
         parts = [terminal.first_that_fits(*choices)]
-        if by_task:
-            parts += _task_tables(report, columns, room)
-        else:
-            named, short = (_category_table(report, columns, names) for names in (True, False))
-            parts.append(named if terminal.fits(named, room) else short)
+        tables = [] if by_task else [_category_table(report, columns, n) for n in (True, False)]
+        fitting = [table for table in tables if terminal.fits(table, room)]
+        parts += fitting[:1] or _task_tables(report, columns, room)
         parts += _pair_parts(report, columns)
+    for run, own in report.profiles.items():
+        tables = list(profile_tables(own, run if len(report.runs) > 1 else ""))
+        parts += tables if len(report.runs) == 1 else tables[-1:]
+    parts += _diagnosis_parts(report.diagnoses)
     parts.append(terminal.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
     return [*parts, *(terminal.cell(each) for each in signatures)]
@@ -148,7 +160,7 @@ def _value_cells(found: "ColumnEstimate") -> list[str]:
 
 def _single_table(report: reports.Report, columns: "Sequence[Column]") -> Table:
     [run] = report.runs
-    headings = ["value", *_value_headings(report), "samples"]
+    headings = ["value", *_value_headings(report)[1:], "samples"]
     rows = []
     for column in (*report.of_kind("average"), *columns):
         found = report.estimates[run][column.name]
@@ -162,13 +174,14 @@ def _runs_table(report: reports.Report, count: int) -> Table:
     """Returns the table of runs, with the first `count` of average, interval and standard error."""
     samples = [n for column in report.of_kind("task") for n in report.own_samples(column)]
     ranked = any(report.ranks.values())
-    before, values = ["no.", *(["ranks"] if ranked else [])], _value_headings(report)[:count]
+    before = ["no.", *(["ranks"] if ranked else [])]
+    values = _value_headings(report)[:count] if report.average else []
     rows = []
     for number, run in enumerate(report.runs, 1):
         ranks = [pages.rank_text(report.ranks[run])] if ranked else []
-        cells = _value_cells(report.estimates[run][report.average])
-        rows.append([number, *ranks, run, *cells[:count]])
-    title = f"{report.average}, {reports.per_task(samples)}"
+        own = report.estimates[run].get(report.average)
+        rows.append([number, *ranks, run, *(_value_cells(own)[:count] if own else [])])
+    title = ", ".join(filter(None, (report.average, reports.per_task(samples))))
     numbers = [*before, *values]
     return terminal.new_table(
         *before, "run", *values, numbers=numbers, names=["run"], title=title, rows=rows
@@ -206,8 +219,9 @@ def _task_table(
         found = [report.estimates[report.runs[place]][column.name] for place in places]
         values = [pages.value_text(each, 3) for each in found]
         rows.append([column.name, report.samples_text(column), *values])
-    title = "tasks, by run number"
-    table = terminal.new_table("task", *headings, numbers=headings, title=title, rows=rows)
+    kind = "task" if columns[0].kind == "task" else "category"
+    title = f"{'tasks' if kind == 'task' else 'categories'}, by run number"
+    table = terminal.new_table(kind, *headings, numbers=headings, title=title, rows=rows)
     table.columns[0].no_wrap = True
     return table
 
@@ -263,29 +277,54 @@ def _pair_table(
     return table
 
 
-def show_diagnosis(diagnoses: "Mapping[str, Mapping[str, Diagnosis]]") -> None:
-    """Print what answers lost to form, by run (named if there are several) and task."""
-    for run, found in diagnoses.items():
-        lost = sum(own.counts["all"] for own in found.values())
-        if not any(any(own.counts.values()) for own in found.values()):
-            continue
-        terminal.show(terminal.first_that_fits(*_diagnosis_tables(run, found)), _DIAGNOSIS)
-        if lost:
-            answers = plural(lost, "answer is", "answers are")
-            process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
+def profile_tables(profiles: Mapping[str, Any], run: str = "") -> Iterator[Table]:
+    """Yield scores and averages of all profiles, a column each; `profiles` as `scores.json` has them."""
+    from pfgen_rs.llm_jp_eval.averaging import side_by_side
+
+    for name, rows in zip(("score", "average"), side_by_side(profiles), strict=True):
+        columns = list(dict.fromkeys(column for own in rows.values() for column in own))
+        cells = [
+            [each, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
+            for each, own in rows.items()
+        ]
+        if cells:
+            yield terminal.new_table(name, *columns, numbers=columns, rows=cells, title=run or None)
 
 
-def _diagnosis_tables(run: str, found: "Mapping[str, Diagnosis]") -> Iterator[Table]:
-    """Yield tables of shares by task: all that there are, and without single forms."""
-    from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES
+def show_diagnosis(found: "Mapping[str, Diagnosis]") -> None:
+    """Print what answers lost to form, by task, if they lost anything."""
+    terminal.show(*_diagnosis_parts({"": found}))
+    if lost := sum(own.counts["all"] for own in found.values()):
+        answers = plural(lost, "answer is", "answers are")
+        process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
 
-    rows = {task: own.shown() for task, own in found.items() if any(own.counts.values())}
+
+def _diagnosis_parts(
+    diagnoses: "Mapping[str, Mapping[str, Diagnosis]]",
+) -> Iterator[RenderableType]:
+    """Yield a table of shares by task, or of their means by run if there are several."""
+    from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES, mean_shares
+
+    title, first, every = "lost to form", "task", list(diagnoses.values())
+    if len(every) > 1:
+        title, first = "lost to form, means over tasks", "no."
+        rows = {str(place): mean_shares(own.values()) for place, own in enumerate(every, 1)}
+    else:
+        rows = {
+            t: own.shown() for each in every for t, own in each.items() if any(own.counts.values())
+        }
     there = [name for name in NAMES if any(own.get(name) for own in rows.values())]
+    tables = []
     for names in (there, [name for name in there if name not in FORMS]):
-        cells = [[task, *(_percent(own.get(name)) for name in names)] for task, own in rows.items()]
+        cells = [[each, *(_percent(own.get(n)) for n in names)] for each, own in rows.items()]
         headings = [NAMES[name] for name in names]
-        title = " ".join(filter(None, ("lost to form", run)))
-        yield terminal.new_table("task", *headings, numbers=headings, title=title, rows=cells)
+        numbers = [*headings, "no."]
+        tables.append(
+            terminal.new_table(first, *headings, numbers=numbers, title=title, rows=cells)
+        )
+    if rows:
+        yield terminal.first_that_fits(*tables)
+        yield from map(terminal.cell, _DIAGNOSIS)
 
 
 def _percent(share: float | None) -> str:
@@ -294,7 +333,7 @@ def _percent(share: float | None) -> str:
 
 def plot(
     kind: Annotated[
-        Literal["radar", "bars"],
+        Literal["radar", "bars", "diagnosis"],
         typer.Argument(metavar="KIND", help="One of the figures above."),
     ],
     runs: ReportRuns,
@@ -311,6 +350,9 @@ def plot(
 
     - `bars`: the average and each category, with intervals, for the 40 best runs
 
+    - `diagnosis`: right answers by task, those wrong only for their form, and other wrong ones, for up to 6
+      runs
+
     For example:
 
     - `pfgen-rs llm-jp-eval plot radar runs/a runs/b --out radar.svg`
@@ -323,5 +365,5 @@ def plot(
     found = reports.report_of(read_report_runs(runs))
     figure = pages.PLOTS[kind](found, title=title, language=language, font=font)
     save(figure, out)
-    if len(found.runs) > pages.MOST_BARS:
+    if kind == "bars" and len(found.runs) > pages.MOST_BARS:
         process.warn(f"only the {pages.MOST_BARS} best of {len(found.runs)} runs are shown")

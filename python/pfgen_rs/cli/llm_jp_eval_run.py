@@ -170,20 +170,27 @@ def prompts(
         written = f"{counted(count, 'prompt')} of {counted(len(plans[0].datas), 'task')}"
         process.emit(f"wrote {written} to {exchange}\n")
         return
-    found = [item for datas, own in plans for item in items(datas, own.n, own.prompts)]
-    if not (ours or chat) and any(item.turns for item in found):
+    if not (ours or chat) and any(own.prompts.has_turns for _, own in plans):
         raise typer.BadParameter(
             "the prompts are chats: use openai-chat or jsonl", param_hint="--format"
         )
+    found = {
+        (item.id, item.digest()): (item, own.sampling)
+        for datas, own in plans
+        for item in items(datas, own.n, own.prompts)
+    }
     lines = [
-        json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
-        for item in {item.digest() + item.id: item for item in found}.values()
+        json_lines.as_line(
+            item.record() if ours else item.batch_line(model or "", chat=chat, sampling=sampling)
+        )
+        for item, sampling in found.values()
     ]
     if out is None or out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
-    written = f"{counted(len(lines), 'prompt')} of {counted(len({i.task for i in found}), 'task')}"
+    tasks = {item.task for item, _ in found.values()}
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(tasks), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
@@ -233,16 +240,18 @@ def score(
     names = llm_jp_eval.listed_names(profile)
     if files := exchange.exchange_files(outputs):
         exchanged = exchange.read_exchange(files)
-        settings, tasks = exchanged.settings(settings), list(exchanged.records)
-        samples = replace(samples, shots=exchanged.shots(samples.shots))
+        settings = exchanged.settings(settings)
         names = names or [settings.profile]
+        samples = replace(
+            samples,
+            shots=exchanged.shots(samples.shots),
+            tasks=samples.tasks or list(exchanged.records),
+        )
+        matched = exchanged.matched(samples.plans(names, settings))
     else:
         names = names or ["1.3.0"]
         found = prompts.read_outputs(outputs, samples.split_of(names[0]))
-        tasks = list(found.texts)
-    named = samples.tasks or (tasks if profile is None else None)
-    plans = replace(samples, tasks=named).plans(names, settings)
-    matched = exchanged.matched(plans) if files else running.plans_of_outputs(found, plans)
+        matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
     try:
         evaluations = {
             own.profile: scoring.evaluate(
@@ -280,15 +289,17 @@ def show_evaluation(
         process.emit_json({**rest, **chosen, **several, "notes": told})
         return
     if len(record["profiles"]) > 1 or any("@" in task for task in notes):
-        _show_side_by_side(record)
+        terminal.show(*report.profile_tables(record["profiles"]))
     else:
         tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
+    for name, reason in evaluation.not_computed.items():
+        process.remark(f"{name} is not computed: {reason}")
     for name, share in evaluation.out_of_label.items():
         if share:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
-    report.show_diagnosis({"": diagnosis.of_record(record["diagnosis"])})
+    report.show_diagnosis(diagnosis.of_record(record["diagnosis"]))
     missing = sum(record["missing"].values())
     if missing:
         process.warn(
@@ -310,20 +321,6 @@ def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     if lacking:
         size = len(find_profile(record["profile"]).averages[name])
         process.remark(f"{name} is the mean of {size} categories; not run: {', '.join(lacking)}")
-
-
-def _show_side_by_side(record: Mapping[str, Any]) -> None:
-    """Print scores and averages of all profiles, a column each."""
-    from pfgen_rs.llm_jp_eval.averaging import side_by_side
-
-    for title, rows in zip(("score", "average"), side_by_side(record["profiles"]), strict=True):
-        columns = list(dict.fromkeys(column for own in rows.values() for column in own))
-        cells = [
-            [name, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
-            for name, own in rows.items()
-        ]
-        if cells:
-            terminal.show(terminal.new_table(title, *columns, numbers=columns, rows=cells))
 
 
 def _scores_table(

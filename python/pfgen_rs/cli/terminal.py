@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 from pfgen_rs.cli import process
 from pfgen_rs.cli.process import emit
@@ -28,6 +29,7 @@ from pfgen_rs.drawing.text_tables import (  # commands use these as parts of thi
     width as width,
 )
 from pfgen_rs.io.text import visible
+from pfgen_rs.report.markup import cell_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -42,6 +44,23 @@ _BARS = 8  # maximum number of bars; the oldest are removed
 def show(*parts: RenderableType) -> None:
     """Print tables and text, as `rendered`."""
     emit(rendered(*parts))
+
+
+def markdown(*parts: RenderableType) -> str:
+    """Returns tables and text as Markdown; nothing in names and texts acts as Markdown or HTML."""
+    blocks = []
+    for part in parts:
+        if isinstance(part, Table):
+            columns = [[str(column.header), *map(str, column.cells)] for column in part.columns]
+            head, *rows = zip(*columns, strict=True)
+            marks = ["--:" if column.justify == "right" else "---" for column in part.columns]
+            lines = [[cell_text(text.replace("\n", " ")) for text in row] for row in (head, *rows)]
+            lines.insert(1, marks)
+            blocks += [f"**{cell_text(str(part.title))}**"] if part.title else []
+            blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+        else:
+            blocks.append(cell_text(str(part)))
+    return "\n\n".join(blocks) + "\n"
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:

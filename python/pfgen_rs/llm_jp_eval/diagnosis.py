@@ -5,14 +5,13 @@ signs (`SIGNS`) say what the rest has in common.
 """
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import cleaning
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import measures, metric
@@ -39,6 +38,8 @@ NAMES: Mapping[str, str] = MappingProxyType(
 """Shares that a diagnosis has, with the headings of their columns."""
 FORMS = (*NAMES,)[1:9]
 """Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
+PARTS = ("right", *FORMS, "wrong")
+"""What all answers consist of."""
 SIGNS = (*NAMES,)[11:]
 """What is said of wrong answers that no form makes right."""
 
@@ -130,6 +131,13 @@ def of_record(record: Mapping[str, Mapping[str, Any]]) -> dict[str, Diagnosis]:
     return {task: Diagnosis(**own) for task, own in record.items()}
 
 
+def mean_shares(found: Iterable[Diagnosis]) -> dict[str, float]:
+    """Returns the means of what is shown of each (a sign: of those that can have it), without zeros."""
+    shown = [own.shown() for own in found]
+    known = {name: [own[name] for own in shown if name in own] for name in NAMES}
+    return {name: sum(own) / len(own) for name, own in known.items() if any(own)}
+
+
 def _folded(text: str) -> str:
     return normalize("NFKC", text).strip().lower()
 
@@ -142,20 +150,26 @@ def _of_task(
     *,
     whole: bool,
 ) -> Diagnosis:
-    outputs = rows.select(pl.coalesce("output", "pred")).to_series().to_list()
     preds, golds = rows["pred"].to_list(), rows["gold"].to_list()
+    known = [name for name in ("output", "pred") if name in rows.columns]
+    outputs = rows.select(pl.coalesce(known)).to_series().to_list()
     is_right = rows["value"].eq(1).to_list()
     if rows["value"].null_count():
         is_right = _right(name, preds, golds)
     wrong = [row for row, right in enumerate(is_right) if not right]
     texts = {row: _texts(outputs[row], None if whole else golds[row]) for row in wrong}
     every = list({text for own in texts.values() for text in own})
-    known = {text: found.strip() for text, found in zip(every, read(every), strict=True)}
+    plain = {text: found.strip() for text, found in zip(every, read(every), strict=True)}
     made = {
-        row: _readings([known[text] for text in own], preds[row], golds[row])
+        row: _readings([plain[text] for text in own], preds[row], golds[row])
         for row, own in texts.items()
     }
-    found = {form: _rescued(name, form, made) for form in FORMS}
+    pairs = list(
+        dict.fromkeys(pair for own in made.values() for each in own.values() for pair in each)
+    )
+    hits = _right(name, [pred for pred, _ in pairs], [gold for _, gold in pairs])
+    good = {pair for pair, is_hit in zip(pairs, hits, strict=True) if is_hit}
+    found = {f: {row for row, own in made.items() if not good.isdisjoint(own[f])} for f in FORMS}
     found["all"] = set().union(*found.values())
     new, seen = {}, set[int]()
     for form in FORMS:
@@ -181,16 +195,16 @@ def _of_task(
 
 
 def _right(name: str, preds: Sequence[str], golds: Sequence[str]) -> list[bool]:
-    """Returns which predictions are right by a metric; equal to gold, where samples have no value of it."""
+    """Returns which predictions are right by a metric; equal to gold if it needs a model or all samples."""
     if name in measures.CORRELATIONS:
         return [
             measures.parse_float(pred) == _number(gold)
             for pred, gold in zip(preds, golds, strict=True)
         ]
-    try:
-        return [value == 1 for value in metric(name, preds, golds)]
-    except SettingsError:
+    known = measures.sample_metrics().get(name)
+    if known is None or known.with_inputs or measures.unavailable(name):
         return [pred == gold for pred, gold in zip(preds, golds, strict=True)]
+    return [value == 1 for value in metric(name, preds, golds)]
 
 
 def _number(text: str) -> float:
@@ -236,15 +250,6 @@ def _readings(found: Sequence[str], pred: str, gold: str) -> dict[str, list[Pair
         "all": [(_folded(text), normal.lower()) for text in every],
     }
     return {form: [each for each in own if each != (pred, gold)] for form, own in pairs.items()}
-
-
-def _rescued(name: str, form: str, made: Mapping[int, Mapping[str, Sequence[Pair]]]) -> set[int]:
-    """Returns the rows that a form makes right."""
-    rows = [(row, pair) for row, own in made.items() for pair in own[form]]
-    if not rows:
-        return set()
-    right = _right(name, [pair[0] for _, pair in rows], [pair[1] for _, pair in rows])
-    return {row for (row, _), is_right in zip(rows, right, strict=True) if is_right}
 
 
 def _without_prefix(text: str) -> str:

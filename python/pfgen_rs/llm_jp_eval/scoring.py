@@ -273,10 +273,15 @@ def diagnosed(
     evaluation: Evaluation, datas: Sequence[evaluation_files.TaskData]
 ) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
+    board = registry.find_profile(evaluation.profile)
     known = {data.task: data for data in datas}
+    metrics = {
+        data.task: profiles.computed_as(board, profiles.metrics_of(board, data)[0])
+        for data in datas
+    }
     return diagnosis.diagnosed(
         evaluation.frame,
-        {data.task: data.metrics[0] for data in datas},
+        {task: "" if measures.unavailable(name) else name for task, name in metrics.items()},
         lambda task, texts: reading.task_predictions(known[task], texts, evaluation.profile),
         {data.task: data.labels for data in datas},
         {data.task for data in datas if data.answer_pattern},

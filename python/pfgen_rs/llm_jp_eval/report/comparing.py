@@ -16,7 +16,6 @@ from pfgen_rs.stats import correlation, permutation, shares
 Kind = Literal["average", "category", "task"]
 LEVEL = 0.95
 """Confidence level of intervals and tests."""
-_IN_PAPER = averaging.AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
 _ALSO = {"mmluen_exact_match": "mmlu_en_exact_match"}  # the same score, as other versions name it
@@ -42,15 +41,16 @@ class Part:
 class Column:
     """A column: the weighted sum of its parts.
 
-    `name`: `AVR`, `AVG`, a category (`STS (r)` and `STS (ρ)` are Pearson's and Spearman's correlation) or a
-    task (`jsts (r)`, `jsts (ρ)`). A category that only a run's file knows has no parts. `categories`: by how
-    many a column divides.
+    `name`: an average, a category (`STS (r)` and `STS (ρ)` are Pearson's and Spearman's correlation) or a
+    task (`jsts (r)`, `jsts (ρ)`). What only a run's file knows has no parts. `categories`: by how many a
+    column divides. `needs_all`: whether it has no value without any of them.
     """
 
     name: str
     kind: Kind
     parts: tuple[Part, ...]
     categories: int = 1
+    needs_all: bool = False
 
     @property
     def is_correlation(self) -> bool:
@@ -90,85 +90,82 @@ class Column:
         return tuple(home for home in homes if home not in found)
 
     def has_value(self, known: Container[str]) -> bool:
-        """Whether the column has a value if these scores are known: `AVR` needs all of its categories."""
-        if self.name == "AVR":
-            return not self.lacking(known)
+        """Whether the column has a value if these scores are known."""
+        if self.needs_all:
+            return bool(self.parts) and not self.lacking(known)
         return any(part.score in known for part in self.parts)
 
 
-def average_column(name: str, known: Container[str] = ()) -> Column:
-    """Returns the column of an average. `known`: the scores of the runs. Raises `SettingsError`."""
-    if name not in averaging.AVERAGES:
-        raise SettingsError(
-            f"unknown average {name!r}: expected one of {', '.join(averaging.AVERAGES)}"
-        )
-    size = len(averaging.AVERAGES[name])
-    parts = [
-        part for each in averaging.AVERAGES[name] for part in _category_parts(each, size, known)
-    ]
-    return Column(name, "average", tuple(parts), size)
+def average_column(
+    name: str, known: Container[str] = (), profile: str = registry.DEFAULT
+) -> Column:
+    """Returns the column of an average of a profile; the main one needs all of its categories.
 
-
-def category_columns(known: Container[str] = (), stated: Iterable[str] = ()) -> list[Column]:
-    """Returns the categories in the order of the paper's tables, and STS twice: both correlations.
-
-    `known`: the scores of the runs, with which the other categories of version 1.3.0 are there. `stated`:
-    names of categories in result files, of which those that are not known here have no parts.
+    `known`: the scores of the runs. Raises `SettingsError`.
     """
+    board = registry.find_profile(profile)
+    if name not in board.averages:
+        expected = ", ".join(board.averages) or f"none, since the profile {profile} has no average"
+        raise SettingsError(
+            f"unknown average {name!r}: expected {'one of ' * bool(board.averages)}{expected}"
+        )
+    members = board.averages[name]
+    parts = [part for each in members for part in _category_parts(board, each, len(members), known)]
+    return Column(name, "average", tuple(parts), len(members), name == board.average)
+
+
+def category_columns(
+    known: Container[str] = (), stated: Iterable[str] = (), profile: str = registry.DEFAULT
+) -> list[Column]:
+    """Returns the categories in the order of the profile, and STS twice: both correlations.
+
+    `known`: the scores of the runs, with which the categories outside of the main average are there.
+    `stated`: names of categories in result files, of which those that are not known here have no parts.
+    """
+    board = registry.find_profile(profile)
     made = {
-        name: Column(name, "category", _category_parts(name, 1, known))
-        for name in averaging.AVERAGED
+        name: Column(name, "category", parts)
+        for name in board.categories
+        if (parts := _category_parts(board, name, 1, known))
     }
-    found = [each for name, each in made.items() if name in _IN_PAPER or each.has_value(known)]
-    sts = _correlation_columns(_STS, "jsts", "category")
-    taken = {*made, *averaging.AVERAGES, *registry.tasks(), *(column.name for column in sts)}
+    main = board.averages.get(board.average, ())
+    found = [each for name, each in made.items() if name in main or each.has_value(known)]
+    sts = _correlation_columns(_STS, "jsts", "category") if "jsts" in board.tasks else []
+    taken = {*made, *board.averages, *registry.tasks(), *(column.name for column in sts)}
     others = [name for name in dict.fromkeys(stated) if name not in taken]
     return [*found, *(Column(name, "category", ()) for name in others), *sts]
 
 
 def task_columns(
-    chosen: Sequence[str] | None = None, known: Iterable[str] = (), taken: Container[str] = ()
+    chosen: Sequence[str] | None = None,
+    known: Iterable[str] = (),
+    taken: Container[str] = (),
+    profile: str = registry.DEFAULT,
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: all that are known). `known`: the scores of the runs; those that the catalog
-    does not have follow, named after their task, or after task and metric if that name is `taken` or the
+    `chosen`: tasks (default: all that are registered). `known`: the scores of the runs; those that registered
+    tasks do not have follow, named after their task, or after task and metric if that name is `taken` or the
     task has several.
     """
-    names = [
-        name
-        for category in averaging.categories()
-        for name in _tasks_in(category)
-        if chosen is None or name in chosen
-    ]
+    homes = _homes(registry.find_profile(profile))
+    order = averaging.categories()
+    infos = [each for each in registry.tasks().values() if chosen is None or each.name in chosen]
     found: list[Column] = []
-    for name in names:
-        metric = registry.tasks()[name].metrics[0]
+    for info in sorted(infos, key=lambda each: _place(each, order, [*homes])):
+        metric = info.metrics[0] if info.metrics else ""
         if metric in measures.CORRELATIONS:
-            found += _correlation_columns(name, name, "task")
-        else:
-            home = registry.tasks()[name].category
-            found.append(Column(name, "task", (Part(name, metric, home, 1.0),)))
-    return [*found, *_other_columns(known, chosen or (), taken)]
-
-
-def _other_columns(
-    known: Iterable[str], names: Iterable[str], taken: Container[str]
-) -> list[Column]:
-    """Returns the columns of scores that are none of the catalog's; `names`: of tasks."""
-    homes = {score: name for name, scores in averaging.AVERAGED.items() for score in scores}
-    homes |= {own: homes[score] for score, own in _ALSO.items()}
-    ours = {
-        f"{each.name}_{metric}" for each in registry.tasks().values() for metric in each.metrics
-    }
-    order = list(homes)
+            found += _correlation_columns(info.name, info.name, "task")
+        elif metric:
+            found.append(Column(info.name, "task", (Part(info.name, metric, info.category, 1.0),)))
+    ours = {part.score for column in found for part in column.parts}
     others = sorted(
-        set(known) - ours, key=lambda s: (order.index(s) if s in homes else len(order), s)
+        set(known) - ours, key=lambda s: ([*homes].index(s) if s in homes else len(homes), s)
     )
-    own = [*registry.tasks(), *names, *(averaging.split_score(score, ())[0] for score in order)]
+    own = [*registry.tasks(), *(chosen or ())]
+    own += [averaging.split_score(score, ())[0] for score in homes]
     split = {score: averaging.split_score(score, own) for score in others}
     times = Counter(task for task, _ in split.values())
-    found = []
     for score, (task, metric) in split.items():
         alone = times[task] == 1 and task not in registry.tasks() and task not in taken
         name = task if alone else f"{task} ({metric})"
@@ -176,19 +173,29 @@ def _other_columns(
     return found
 
 
-def _tasks_in(category: str) -> list[str]:
-    if category in averaging.AVERAGED:
-        return [part.task for part in _category_parts(category, 1)]
-    return [each.name for each in registry.tasks().values() if each.category == category]
+def _homes(board: registry.Profile) -> dict[str, str]:
+    """Returns the category of each score of a profile, by their names in other versions as well."""
+    homes = {score: name for name, scores in board.categories.items() for score in scores}
+    return homes | {own: homes[score] for score, own in _ALSO.items() if score in homes}
 
 
-def _category_parts(category: str, categories: int, known: Container[str] = ()) -> tuple[Part, ...]:
-    scores = [*averaging.AVERAGED[category]]
-    weight = 1 / (categories * len(scores))
-    scores += [_ALSO[each] for each in scores if _ALSO.get(each) in known]
-    return tuple(
-        Part(*averaging.split_score(score, registry.tasks()), category, weight) for score in scores
-    )
+def _place(info: registry.TaskInfo, order: Sequence[str], scores: Sequence[str]) -> tuple[int, int]:
+    """Returns where a task stands: by its category, in which those that are averaged come first, in order."""
+    own = [scores.index(s) for m in info.metrics if (s := f"{info.name}_{m}") in scores]
+    return order.index(info.category), min(own, default=len(scores))
+
+
+def _category_parts(
+    board: registry.Profile, category: str, categories: int, known: Container[str] = ()
+) -> tuple[Part, ...]:
+    """Returns the parts of a category; none if it is not the mean of scores."""
+    scores = [*board.categories.get(category, ())]
+    split = {score: averaging.split_score(score, registry.tasks()) for score in scores}
+    if not all(metric for _, metric in split.values()):
+        return ()
+    also = [_ALSO[each] for each in scores if _ALSO.get(each) in known]
+    split |= {score: averaging.split_score(score, registry.tasks()) for score in also}
+    return tuple(Part(*each, category, 1 / (categories * len(scores))) for each in split.values())
 
 
 def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
@@ -245,8 +252,8 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     lacking = column.lacking(run.known) if column.kind == "average" else ()
     value = _value(run, column, parts) if column.has_value(run.known) else None
     stated = run.stated.get(column.name) if _is_in_files(column) else None
-    if stated == 0 and not parts and column.parts:
-        stated = None  # a category that was not run
+    if stated in (0, -1) and not parts and column.parts:
+        stated = None  # a category that was not run: 0 in version 1.3.0, -1 in Swallow's board
     sampled = all(part.score in run.sampled for part in parts)
     if stated is not None and (value is None or not averaging.same_score(value, stated)):
         value, missing, sampled = stated, (), False
@@ -261,7 +268,8 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
 
 def _is_in_files(column: Column) -> bool:
     """Whether result files state the column: their average, and the categories that enter it."""
-    return column.name in ("AVG", *averaging.AVERAGED) or not column.parts
+    own = column.kind != "task" and not column.needs_all and not column.is_correlation
+    return own or not column.parts
 
 
 def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:

@@ -15,9 +15,11 @@ from pfgen_rs.drawing.style import COLOURS, GREY, INK, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, np, pl
+from pfgen_rs.llm_jp_eval.diagnosis import FORMS, PARTS, mean_shares
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
+from pfgen_rs.llm_jp_eval.report.diagnosis_plot import diagnosis
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.report.site import pages, payload
@@ -57,6 +59,7 @@ def write_report_page(
 
 def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
+    every = [own for found in report.diagnoses.values() for own in found.values()]
     return pages.render(
         "llm_jp_eval",
         parts=("blocks", "llm_jp_eval"),
@@ -72,6 +75,8 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         rank_text=rank_text,
         p_text=shown_p,
         samples_text=lambda column: report.samples_text(column).replace(" to ", "–"),
+        stack=PARTS,
+        told=[name for name in mean_shares(every) if name not in FORMS],
         samples=samples,
         signatures=list(signatures),
         data={"index": INDEX, "chunks": [report_chunk_name(number) for number in range(chunks)]},
@@ -367,5 +372,7 @@ def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look
     axes.set_rlabel_position(180 / len(columns))
 
 
-PLOTS: Mapping[str, Callable[..., Figure]] = MappingProxyType({"radar": radar, "bars": bars})
+PLOTS: Mapping[str, Callable[..., Figure]] = MappingProxyType(
+    {"radar": radar, "bars": bars, "diagnosis": diagnosis}
+)
 """Figures by name."""

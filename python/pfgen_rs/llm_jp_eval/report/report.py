@@ -9,8 +9,9 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval.averaging import AVERAGED, AVERAGES, split_score
-from pfgen_rs.llm_jp_eval.registry import tasks as catalog
+from pfgen_rs.llm_jp_eval.averaging import split_score
+from pfgen_rs.llm_jp_eval.diagnosis import Diagnosis
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, Profile, find_profile, tasks as registered
 from pfgen_rs.llm_jp_eval.report import comparing
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
@@ -23,12 +24,14 @@ _ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
 class Report:
     """Runs in columns, compared with each other.
 
-    `runs`: names, by descending average (runs without one come last, in the given order). `columns`: the
-    average, categories with both correlations of STS, and tasks that any run has. `estimates`: by run and
-    name of the column. `pairs`: every two runs in each column, in the order of `runs`; the average,
-    categories and tasks are three families for Holm's correction. `ranks`: the best and the worst rank by the
-    average that the comparisons leave open, `None` without comparisons. `samples`: number of samples by task
-    that all runs have. `notes`: remarks for the reader. `signatures`: by run, where known.
+    `runs`: names, by descending average (runs without one come last, in the given order). `average`: empty
+    for profiles that have none. `columns`: the average, categories with both correlations of STS, and tasks
+    that any run has. `estimates`: by run and name of the column. `pairs`: every two runs in each column, in
+    the order of `runs`; the average, categories and tasks are three families for Holm's correction. `ranks`:
+    the best and the worst rank by the average that the comparisons leave open, `None` without comparisons.
+    `samples`: number of samples by task that all runs have. `notes`: remarks for the reader. `signatures`: by
+    run, where known. `diagnoses`: what answers lost to form, by run and task. `profiles`: by run, what
+    `scores.json` says of each profile, for runs that were scored by several.
     """
 
     runs: tuple[str, ...]
@@ -40,6 +43,8 @@ class Report:
     samples: Mapping[str, int]
     notes: tuple[str, ...]
     signatures: Mapping[str, str | None]
+    diagnoses: Mapping[str, Mapping[str, Diagnosis]] = field(default_factory=dict, repr=False)
+    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def of_kind(self, kind: str) -> list[comparing.Column]:
         """Returns the columns of a kind: `average`, `category` or `task`."""
@@ -93,44 +98,58 @@ class Report:
             },
             "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
+            "diagnosis": {
+                run: {task: asdict(own) for task, own in found.items()}
+                for run, found in self.diagnoses.items()
+            },
+            "profiles": dict(self.profiles),
         }
 
 
 def report_of(
     runs: Sequence[ReportRun],
     *,
-    average: str = "AVR",
+    average: str | None = None,
     tasks: Sequence[str] | None = None,
 ) -> Report:
     """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
 
-    `average`: `AVR` (the paper's, which needs all of its seven categories) or `AVG` (version 1.3.0's over
-    nine categories, which counts those that were not run as 0). Categories are means of the tasks that were
-    run. `tasks`: report on these tasks alone.
+    `average`: one of the profile's (default: its main one, if it has one, which needs all of its categories;
+    others count those that were not run as 0). Categories are means of the tasks that were run. `tasks`:
+    report on these tasks alone.
 
     Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
     """
     if tasks is not None:
         runs = [_only_tasks(run, tasks) for run in runs]
-    scores = {score for run in runs for score in run.known}
-    mean = comparing.average_column(average, scores)
+    scores = {score for run in runs for score in (*run.known, *run.not_computed)}
+    profile = next((run.profile for run in runs if run.profile), DEFAULT)
+    board = find_profile(profile)
+    average = board.average if average is None else average
+    means = [comparing.average_column(average, scores, profile)] if average else []
     if not 1 <= len(runs) <= _MOST_RUNS:
         raise InputError(f"expected 1 to {_MOST_RUNS} runs to report, found {len(runs)}")
     known = {task for run in runs for task in run.tasks}
-    categories = comparing.category_columns(scores, (name for run in runs for name in run.stated))
+    stated = [name for run in runs for name in run.stated]
+    categories = comparing.category_columns(scores, stated, profile)
     taken = {average, *(column.name for column in categories)}
-    columns = (mean, *categories, *comparing.task_columns(sorted(known), scores, taken))
+    own = comparing.task_columns(sorted(known), scores, taken, profile)
+    columns = (*means, *categories, *own)
     shared, notes = aligned(runs)
     found = [{c.name: comparing.estimated(run, c) for c in columns} for run in runs]
     order = sorted(
         range(len(runs)),
-        key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
+        key=lambda i: (
+            -(found[i][average].value or 0)
+            if average and found[i][average].value is not None
+            else math.inf
+        ),
     )
     tested = [c for c in columns if all(each[c.name].sampled for each in found)]
     pairs = []
     for kind in ("average", "category", "task") if len(runs) > 1 else ():
-        own = [column for column in tested if column.kind == kind]
-        pairs += comparing.compared_columns([shared[i] for i in order], own)
+        those = [column for column in tested if column.kind == kind]
+        pairs += comparing.compared_columns([shared[i] for i in order], those)
     return Report(
         runs=tuple(runs[i].name for i in order),
         average=average,
@@ -141,11 +160,15 @@ def report_of(
         samples=shared[0].counts,
         notes=(
             *notes,
-            *_stated_notes(runs, found, columns),
-            *_missing_notes(found, columns),
+            *_stated_notes(runs, found, columns, average, board),
+            *_missing_notes(runs, found, columns, average, board),
             *_not_told_apart(pairs, average, shared[0].counts),
         ),
         signatures={runs[i].name: runs[i].signature for i in order},
+        diagnoses={runs[i].name: runs[i].diagnosis for i in order},
+        profiles={
+            runs[i].name: own for i in order if len(own := runs[i].scored.get("profiles", {})) > 1
+        },
     )
 
 
@@ -153,7 +176,7 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
     own = run.frame.filter(pl.col("task").is_in(list(tasks)))
     if own.is_empty():
         raise InputError(f"{run.name}: none of these tasks was run: {', '.join(tasks)}")
-    split = {name: split_score(name, [*catalog(), *tasks])[0] for name in run.scores}
+    split = {name: split_score(name, [*registered(), *tasks])[0] for name in run.scores}
     scores = {name: value for name, value in run.scores.items() if split[name] in tasks}
     return replace(run, frame=own, scores=scores, stated={})
 
@@ -186,17 +209,20 @@ def per_task(counts: Collection[int]) -> str:
 
 
 def _stated_notes(
-    runs: Sequence[ReportRun], estimates: Estimates, columns: Sequence[comparing.Column]
+    runs: Sequence[ReportRun],
+    estimates: Estimates,
+    columns: Sequence[comparing.Column],
+    average: str,
+    board: Profile,
 ) -> Iterator[str]:
     """Yield remarks on what is shown as the files of runs state it."""
-    average = columns[0].name
     for run, found in zip(runs, estimates, strict=True):
         if names := [column.name for column in columns if not found[column.name].sampled]:
             yield (
                 f"{run.name}: as its file states, since they do not follow from its predictions here, and so "
                 f"without intervals and tests: {', '.join(names)}"
             )
-    means = [_averaged_categories(run, average) for run in runs]
+    means = [_averaged_categories(run, average, board) for run in runs if average]
     if len(set(means)) > 1:
         told = (f"{run.name}: {', '.join(own)}" for run, own in zip(runs, means, strict=True))
         yield (
@@ -205,33 +231,41 @@ def _stated_notes(
         )
 
 
-def _averaged_categories(run: ReportRun, average: str) -> tuple[str, ...]:
+def _averaged_categories(run: ReportRun, average: str, board: Profile) -> tuple[str, ...]:
     """Returns the categories of which a run's average is the mean."""
-    if average not in run.stated:
-        return tuple(AVERAGES[average])
-    own = set(run.stated) - set(AVERAGES)
-    known = [name for name in AVERAGED if name in own]
+    if average not in run.stated or board.averaging != "means":
+        return board.averages[average]
+    own = set(run.stated) - set(board.averages)
+    known = [name for name in board.categories if name in own]
     return (*known, *sorted(own - set(known)))
 
 
-def _missing_notes(estimates: Estimates, columns: Sequence[comparing.Column]) -> list[str]:
-    average = columns[0].name
+def _missing_notes(
+    runs: Sequence[ReportRun],
+    estimates: Estimates,
+    columns: Sequence[comparing.Column],
+    average: str,
+    board: Profile,
+) -> list[str]:
     needs = (
-        "AVR needs tasks of all seven categories; not run"
-        if average == "AVR"
+        f"{average} needs tasks of all its categories; not run"
+        if average == board.average
         else f"{average} counts categories that were not run as 0"
     )
-    lacking, lost = {}, {}
-    for found in estimates:
-        run = found[average].run
-        if own := found[average].lacking:
+    lacking, lost, not_computed = {}, {}, {}
+    for found, own_run in zip(estimates, runs, strict=True):
+        run = own_run.name
+        if own := found[average].lacking if average else ():
             lacking[run] = f"{needs}: {', '.join(own)}"
+        if reasons := own_run.not_computed:
+            told = "; ".join(f"{score} ({reason})" for score, reason in reasons.items())
+            not_computed[run] = f"missing, since it was not computed: {told}"
         partial = [column for column in columns if found[column.name].partial]
         tasks = [t for c in partial if c.kind == "category" for t in found[c.name].missing]
         if tasks:
             names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
             lost[run] = f"marked with *, since some of their tasks were not run: {names}"
-    return [*told_of(lacking, len(estimates)), *told_of(lost, len(estimates))]
+    return [text for each in (lacking, lost, not_computed) for text in told_of(each, len(runs))]
 
 
 def _not_told_apart(

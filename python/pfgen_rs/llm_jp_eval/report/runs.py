@@ -12,10 +12,11 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
-from pfgen_rs.llm_jp_eval import measures, scoring
-from pfgen_rs.llm_jp_eval.averaging import same_score, split_score
+from pfgen_rs.llm_jp_eval import diagnosis, measures, scoring
+from pfgen_rs.llm_jp_eval.averaging import same_score, shown_averages, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
-from pfgen_rs.llm_jp_eval.registry import DEFAULT, tasks
+from pfgen_rs.llm_jp_eval.reading import prediction
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 from pfgen_rs.stats.shares import Clusters
 
 _MUST_AGREE = ("profile", "split")
@@ -37,8 +38,8 @@ class ReportRun:
     `pred`, `gold` and `value` (the main metric; null for correlations). `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
     name (`profile`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
-    the samples have (default: the catalog's). `stated`: averages and categories as the run's file states
-    them.
+    the samples have (default: those registered). `stated`: averages and categories as the run's file states
+    them. `scored`: what `scores.json` says, empty if there is none.
     """
 
     name: str
@@ -48,12 +49,41 @@ class ReportRun:
     signature: str | None = None
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
+    scored: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
     _clusters: dict[str, Clusters] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.frame.is_empty():
             raise InputError(f"{self.name}: no samples")
+
+    @property
+    def profile(self) -> str:
+        """The profile of the scores; empty if it is not known."""
+        name = self.settings.get("profile", _UNKNOWN)
+        return "" if name == _UNKNOWN else name
+
+    @property
+    def not_computed(self) -> Mapping[str, str]:
+        """Scores that are missing, with the reason."""
+        own = self.scored.get("profiles", {}).get(self.scored.get("profile"), {})
+        found: Mapping[str, str] = own.get("not_computed", {})
+        return found
+
+    @cached_property
+    def diagnosis(self) -> Mapping[str, diagnosis.Diagnosis]:
+        """What answers lost to form, by task: as `scores.json` says, or else as predictions show."""
+        known = diagnosis.of_record(self.scored.get("diagnosis", {}))
+        if known:
+            return {task: known[task] for task in self.tasks if task in known}
+        metrics = {task: self.main_metric(task) for task in self.tasks}
+        profile = self.profile or DEFAULT
+        return diagnosis.diagnosed(
+            self.frame,
+            metrics,
+            lambda task, texts: [prediction(text, profile, task) for text in texts],
+            {name: info.labels for name, info in tasks().items()},
+        )
 
     @property
     def tasks(self) -> list[str]:
@@ -261,13 +291,15 @@ def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
     """
     file = Path(path)
     record, _ = read_object(file)
+    beside = file.with_name(scoring.SCORES)
+    scored = read_object(beside)[0] if file.name == RESULT and beside.is_file() else {}
     try:
-        return _of_record(record, name or file.stem)
+        return _of_record(record, name or file.stem, scored)
     except InputError as error:
         raise InputError(error.problem, path=file) from None
 
 
-def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
+def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) -> ReportRun:
     outputs = record.get("outputs")
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
@@ -297,7 +329,13 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
     others = {score: v for score, v in stated.items() if parts[score][1] and score not in found}
     of_file = {each: value for each, value in stated.items() if not parts[each][1]}
     frame, scores = pl.concat(frames), {**found, **others}
-    return ReportRun(name, frame, scores, _settings(known), known, metrics, of_file)
+    if known is None or scored.get("signature") != known:  # of other outputs
+        scored = {}
+    settings = _settings(known)
+    own = scored.get("profiles", {}).get(settings.get("profile"), {})
+    if own and find_profile(settings["profile"]).averaging != "means":
+        of_file |= shown_averages(settings["profile"], own)
+    return ReportRun(name, frame, scores, settings, known, metrics, of_file, scored)
 
 
 def _known_metric(task: str, parts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
