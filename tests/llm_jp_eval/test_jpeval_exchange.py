@@ -204,6 +204,16 @@ def test_chats_with_turns_do_not_fit(data: Path, tmp_path: Path) -> None:
     assert (found["profile"], found["scores"]) == ("nejumi4", {"jamp@0_exact_match": 1.0})
 
 
+def test_ids_of_others_do_not_count(data: Path, prompts: Path, tmp_path: Path) -> None:
+    def numbered(record: dict[str, Any]) -> None:
+        for number, sample in enumerate(record["samples"]):
+            sample["id"] = number
+            del sample["digest"]
+
+    place = generated(prompts, tmp_path / "gen", change=numbered)
+    assert jp_json("score", place, "--data", data)["scores"]["jamp_exact_match"] == 1.0
+
+
 def test_a_single_file_and_chosen_tasks(data: Path, prompts: Path, tmp_path: Path) -> None:
     place = generated(prompts, tmp_path / "gen")
     found = jp_json("score", place / "jamp.eval-generated.json", "--data", data)

@@ -4,7 +4,7 @@
 {task}.eval-generated.json    the same, with `generated` in every sample
 _config.json                  beside those: model, sampling, parser of thoughts
 
-Samples are found by the `id` that files of this package have, else by prompt, input and gold.
+Samples are found by the `id` and `digest` that files of this package have, else by prompt, input and gold.
 """
 
 import json
@@ -163,7 +163,8 @@ class Exchanged:
         for number, sample in enumerate(record["samples"]):
             try:
                 prompt, given, gold = (_text(sample, name) for name in ("prompt", "input", "gold"))
-                key = (_text(sample, "id"),) if "id" in sample else _key(prompt, given, gold)
+                ours = "id" in sample and "digest" in sample
+                key = (_text(sample, "id"),) if ours else _key(prompt, given, gold)
                 free = [item for item in places.get(key, ()) if item.index not in found]
                 if key in places and not free:
                     raise InputError("is there twice")
