@@ -325,6 +325,21 @@ def test_one_run_gives_the_figures_of_all_boards(folder: Path, tmp_path: Path) -
     assert "alt-e-to-j@0_comet_wmt22 is not computed" not in first.stderr
 
 
+def test_folders_of_versions_without_profiles_go_on(folder: Path, tmp_path: Path) -> None:
+    out, path = tmp_path / "run", tmp_path / "run" / "config.json"
+    with FaultServer(default=board_says) as server:
+        run(folder, out, server.url, "-t", "jamp")
+        config = json.loads(path.read_text("utf-8"))
+        del config["profiles"]
+        path.write_text(json.dumps(config), encoding="utf-8")
+        refused = run(folder, out, server.url, "-t", "jamp", "--shots", 2)
+        assert "was started with shots=4, now 2" in refused.stderr
+        done = run(folder, out, server.url, "-t", "jamp", "--profile", "1.3.0,swallow")
+        assert "2 of 2 outputs, 0 new" in done.stdout
+        assert len(server.asked) == 2
+    assert [*json.loads(path.read_text("utf-8"))["profiles"]] == ["1.3.0", "swallow"]
+
+
 def test_options_override_profiles_and_are_signed(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     chosen = ("--profile", "nejumi4", "-t", "jamp", "-n", 1, "--shots", 3, "--temperature", 0)
