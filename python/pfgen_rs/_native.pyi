@@ -211,12 +211,21 @@ class CodePoints:
         strip: bool,
         threads: int | None = None,
     ) -> TextArray: ...
+    def normalized_list(
+        self,
+        texts: list[str],
+        in_context: Callable[[str], str],
+        *,
+        cut: bool,
+        strip: bool,
+        threads: int | None = None,
+    ) -> list[str]: ...
     def values(
         self,
         name: str,
-        predictions: Texts,
-        golds: Texts,
-        in_context: Callable[[str, str], float],
+        predictions: Texts | list[str],
+        golds: Texts | list[str],
+        in_context: Callable[[str, str], tuple[str, str]],
         threads: int | None = None,
         *,
         strip: bool | None = None,

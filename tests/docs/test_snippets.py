@@ -30,7 +30,7 @@ from pfgen_rs.cli.app import app
 from pfgen_rs.judge.dialogues.records import read_fields
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.requests import read_prompts
-from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval import measures, registry
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
@@ -195,6 +195,10 @@ def _facts(path: Path) -> object:
     return read_facts(path.parent)
 
 
+def _task(path: Path) -> object:
+    return registry._made(registry.TaskInfo, registry._record(path), path)
+
+
 def _prices(path: Path) -> object:
     models = tomllib.loads(path.read_text(encoding="utf-8"))["models"]
     return [read_prices(path, model) for model in models]
@@ -205,6 +209,7 @@ READERS: dict[frozenset[str], Callable[[Path], object]] = {
     frozenset({"pairwise", "grade", "criteria"}): read_prompts,
     frozenset({"currency", "models"}): _prices,
     frozenset({"fields"}): read_fields,
+    frozenset({"answer_pattern"}): _task,
     frozenset({"released", "parameters"}): _facts,
     frozenset({"Q01", "Q02"}): read_answer_rules,
     frozenset({"question"}): read_outlines,
@@ -353,8 +358,10 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         page_world.furnish(folder, name(page).removeprefix("docs/"))
     monkeypatch.chdir(folder)
     monkeypatch.setattr(measures, "_METRICS", dict(measures._METRICS))  # pages register some
+    monkeypatch.setattr(registry, "_folders", [])
     with page_world.outside(tmp_path) as env:
         run_page(page, folder, env, ELSEWHERE.get(name(page), ()))
+    registry._forget()
 
 
 # The examples in docstrings run; those of READMEs and pages are run by `docs/test_snippets.py`.

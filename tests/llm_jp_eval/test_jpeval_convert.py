@@ -7,25 +7,27 @@ import os
 import shutil
 import subprocess
 import tarfile
+import threading
 import time
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from helpers import SCRIPT, pfgen
 from jpeval_data import PUBLISHED
-from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.errors import InputError, InstallError, OutputError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.llm_jp_eval import Conversion, convert, evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import installing, raw_files
 from pfgen_rs.llm_jp_eval.conversion.installing import (
     find_raw,
     install_raw,
-    raw_installation,
     shown_names,
 )
 from pfgen_rs.llm_jp_eval.evaluation_files import find_data, installed_data, installed_raw
@@ -175,7 +177,7 @@ def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> No
     assert set(missing) == {"jnli", "jsem", *(task for task in COUNTS if "wiki" in task)}
     jnli = missing["jnli"]
     assert (jnli.names, jnli.licence) == (("jnli_train.json",), "CC BY-SA 4.0")
-    assert jnli.urls == ("https://github.com/yahoojapan/JGLUE/archive/v1.1.0.tar.gz",)
+    assert jnli.url == "https://github.com/yahoojapan/JGLUE/tree/v1.1.0"
     assert shown_names(missing["jsem"].names) == "17 files"
     assert shown_names(missing["wiki_pas"].names) == "dev/ (100 files)"
     assert len(found.tasks) == 17 - len(missing)
@@ -399,8 +401,6 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for each in manifest:
         if "files" not in each and not each["note"].startswith("SURROGATE"):
             assert published[each["reference_name"]].sha256 == each["sha256"]
-    for task, info in ((name, registry.find_task(name)) for name in PUBLISHED):
-        assert raw_files.source_of(task).licence == info.licence, task
     repositories = {info.source.repository for info in registry.tasks().values() if info.source}
     listed = {each["repository"].split(" ")[0] for each in manifest}
     assert listed - repositories == {"odmishien/chABSA-dataset"}
@@ -414,9 +414,6 @@ def test_the_real_raw_files(jpeval_raw: Path) -> None:
     assert set(found.refused) == {"jnli_train.json", "jsquad_train.json"}
     assert all("does not have the" in reason for reason in found.refused.values())
     assert [each.task for each in found.missing] == ["jnli", "jsquad"]
-    again = raw_installation()
-    assert again.datasets == found.datasets
-    assert again.missing == found.missing
     assert convert(tasks=["jamp"]).folder == installed_data()
 
 
@@ -523,13 +520,14 @@ def test_two_different_files_for_one_name(published_raw: Files, tmp_path: Path) 
     assert find_raw(tmp_path, ["janli"]).status("janli") == "published"
 
 
-def test_a_list_of_documents_that_are_missing(tmp_path: Path) -> None:
-    put(tmp_path, {"id/train.id": b"wiki1\nwiki2\n", "knp/wiki1/wiki1.knp": b"x"})
-    with pytest.raises(InputError, match=r"train\.id, line 2: knp/wiki2/wiki2\.knp, which is"):
-        find_raw(tmp_path, ["wiki_ner"])
-    (tmp_path / "id" / "train.id").write_bytes(b"../../x\n")
-    with pytest.raises(InputError, match=r"train\.id, line 1: invalid id '\.\./\.\./x'"):
-        find_raw(tmp_path, ["wiki_ner"])
+@pytest.mark.parametrize("place", ["knp/wiki0000/{}.knp", "train/{}.knp"])
+def test_documents_of_another_version_keep_their_splits(place: str, tmp_path: Path) -> None:
+    name = min(raw_files.published_names("train/"))
+    put(tmp_path, {place.format(Path(name).stem): b"# S-ID:1\n", "id/train.id": b"x"})
+    found = find_raw(tmp_path, ["wiki_ner"])
+    assert {each.name: str(each.status) for each in found.files.values()} == {name: "changed"}
+    with pytest.raises(InputError, match=r"found 0 of 1,517 published files, 1 others"):
+        install_raw(tmp_path)
 
 
 def bad_archives() -> Iterator[tuple[str, bytes, str]]:
@@ -565,28 +563,129 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         find_raw(tmp_path / "raw", registry.tasks())
     with pytest.raises(InputError, match="larger than 4,000 bytes"):
         find_raw(tmp_path / "raw" / "b", registry.tasks())
-    monkeypatch.setattr(installing, "FILE_LIMIT", 6000)
-    monkeypatch.setattr(installing, "KEPT_LIMIT", 4000)
-    with pytest.raises(InputError, match="more than 4,000 bytes of raw files"):
-        find_raw(tmp_path / "raw", registry.tasks())
-    monkeypatch.setattr(installing, "KEPT_LIMIT", 6000)
-    monkeypatch.setattr(installing, "FILES_LIMIT", 1)
-    with pytest.raises(InputError, match="more than 1 files"):
-        find_raw(tmp_path / "raw", registry.tasks())
+
+
+# Downloads, from a server that stands for GitHub.
+
+
+class Repositories(ThreadingHTTPServer):
+    """Serves raw files by their paths in the repositories, and an archive of the Wikipedia corpus."""
+
+    def __init__(self, raw: Files) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.served: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        knp = {}
+        for info in registry.tasks().values():
+            source = info.source
+            if source is None or source.page:
+                continue
+            at = f"/{source.repository}/{source.revision}"
+            for name, path in source.files.items():
+                if name in raw:
+                    self.served[f"{at}/{path}"] = raw[name]
+            knp = {
+                f"WAC-1/knp/{Path(n).stem[:8]}/{Path(n).name}": c
+                for n, c in raw.items()
+                if "knp" in n
+            }
+        corpus = registry.find_task("wiki_ner").source
+        assert corpus is not None
+        self.archive = f"/{corpus.repository}/archive/{corpus.revision}.tar.gz"
+        self.served[self.archive] = tar_of(knp | {"WAC-1/README.md": b"#"})
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Repositories
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        body = self.server.served.get(unquote(self.path))
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep quiet."""
+
+
+@pytest.fixture
+def github(published_raw: Files, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repositories]:
+    server = Repositories(dict(published_raw))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    for name in ("GITHUB", "FILES"):
+        monkeypatch.setattr(installing, name, f"http://127.0.0.1:{server.server_address[1]}")
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_what_is_missing_is_downloaded(github: Repositories, published_raw: Files) -> None:
+    train = "/yahoojapan/JGLUE/v1.1.0/datasets/jnli-v1.1/train-v1.1.json"
+    github.served[train] = jnli_lines(JNLI)
+    found = install_raw(names=["jamp", "jnli", "wiki_ner"])
+    assert {each.name: str(each.status) for each in found.taken} == {
+        "jamp_train.tsv": "published",
+        "jamp_test.tsv": "published",
+        "jnli_train.json": "unverified",
+        "jnli_test.json": "published",
+        **dict.fromkeys(("train/", "dev/", "test/"), "published"),
+    }
+    assert (found.missing, found.refused, len(github.asked)) == ((), {}, 5)
+    files = files_below(installed_raw())
+    assert len(files) == 1821
+    assert all(published_raw[n] == c for n, c in files.items() if n != "jnli_train.json")
+    assert install_raw(names=["jamp", "wiki_pas"]).taken == ()
+    assert len(github.asked) == 5
+    assert convert(tasks=["jamp"]).tasks[0].status == "published"
+
+
+def test_other_files_are_refused_and_downloads_go_on(
+    github: Repositories, published_raw: Files
+) -> None:
+    jamp = "/tomo-ut/temporalNLI_dataset"
+    [test] = [path for path in github.served if path.startswith(jamp) and "test" in path]
+    del github.served[test]
+    with pytest.raises(InstallError, match=r"test_2\.tsv: the server answered 404"):
+        install_raw(names=["jamp", "janli"])
+    assert list(files_below(installed_raw())) == ["jamp_train.tsv"]
+    github.served[test] = b"another"
+    found = install_raw(names=["jamp", "janli"])
+    assert [each.name for each in found.taken] == ["janli.tsv"]
+    assert "is not the published file: SHA-256" in found.refused["jamp_test.tsv"]
+    assert [each.names for each in found.missing] == [("jamp_test.tsv",)]
+    assert len([path for path in github.asked if "train" in path]) == 1
+
+
+def test_an_archive_that_lacks_a_document(github: Repositories, published_raw: Files) -> None:
+    github.served[github.archive] = tar_of({"WAC/x.knp": published_raw[min(published_raw)]})
+    found = install_raw(names=["wiki_ner", "chabsa"])
+    assert not installed_raw().exists()
+    assert [(each.task, each.url) for each in found.missing] == [
+        ("chabsa", "https://github.com/chakki-works/chABSA-dataset"),
+        ("wiki_ner", f"{installing.GITHUB}/ku-nlp/WikipediaAnnotatedCorpus/tree/v1.1.2"),
+    ]
+    assert [path for path in github.asked if "chABSA" in path] == []
 
 
 def test_the_command_installs(published_raw: Mapping[str, bytes], tmp_path: Path) -> None:
     cache = {"PFGEN_RS_CACHE": str(tmp_path / "cache"), "COLUMNS": "80"}
-    listed = pfgen("llm-jp-eval", "install", env=cache)
-    assert (listed.returncode, listed.stderr) == (0, "")
-    assert "https://github.com/yahoojapan/JGLUE/archive/v1.1.0.tar.gz" in listed.stdout
-    assert "JSeM (BSD 3-Clause): missing 22 files" in listed.stdout
+    proxy = {"https_proxy": "http://127.0.0.1:9", **cache}
+    offline = pfgen("llm-jp-eval", "install", "--tasks", "janli", env=proxy)
+    assert (offline.returncode, offline.stdout) == (2, "")
+    address = "https://raw.githubusercontent.com/verypluming/JaNLI/"
+    assert address in offline.stderr.replace("\n", "")
     raw = put(tmp_path / "raw", {"x": published_raw["janli.tsv"], "jamp_test.tsv": b"x"})
     done = pfgen("llm-jp-eval", "install", "--from", raw, env=cache)
     assert done.returncode == 0
     assert "installed 1 raw file in" in done.stdout
     assert "jamp_test.tsv is not installed" in done.stderr
-    found = json.loads(pfgen("llm-jp-eval", "install", "--format", "json", env=cache).stdout)
+    options = ("--tasks", "chabsa,janli", "--format", "json")
+    found = json.loads(pfgen("llm-jp-eval", "install", *options, env=cache).stdout)
+    assert found["missing"][0]["url"] == "https://github.com/chakki-works/chABSA-dataset"
     expected = {"name": "JaNLI", "tasks": ["janli"], "licence": "CC BY-SA 4.0", "files": 1}
     assert {**expected, "missing": 0, "status": "published"} in found["datasets"]
     failed = pfgen("llm-jp-eval", "install", "--from", tmp_path / "nothing", env=cache)

@@ -23,7 +23,16 @@ import jpeval_oracle as oracle
 from jpeval_oracle import TEXTS, WILD_TEXTS
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import correlation, mean, measures, metric, metrics, prediction
+from pfgen_rs.llm_jp_eval import (
+    code_points,
+    correlation,
+    mean,
+    measures,
+    metric,
+    metrics,
+    prediction,
+    predictions,
+)
 from pfgen_rs.llm_jp_eval.measures import sample_metrics
 
 PROFILES = {"1.3.0": "", "swallow": "_stripped"}
@@ -267,11 +276,48 @@ def test_values_equal_the_oracle(name: str, pairs: list[tuple[str, str]], profil
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
 @example([("\ud800", "\ud800"), ("a\udfffb", "a b"), ("x", "x")])
 def test_long_lists_may_have_surrogates(pairs: list[tuple[str, str]]) -> None:
-    times = metrics._FEW
+    times = 300
     preds, golds = ([pair[side] for pair in pairs] * times for side in (0, 1))
     for name in NATIVE:
         expected = [oracle.value(name, *pair) for pair in pairs]
         assert metric(name, preds, golds) == expected * times
+
+
+class Text(str):
+    """Says that it is longer than it is."""
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+
+@given(st.lists(WILD_TEXTS, max_size=4), st.sampled_from(list(PROFILES)))
+@example(["ab\n\n", " Ａ\ud800\n\nx", "か\u3099\udfff", "😀\n", "\n\n", "é "], "swallow")
+@example([Text("aé"), Text("あＡ"), Text("😀\n\n"), "\ud800"], "1.3.0")
+def test_predictions_of_lists_are_those_of_each(outputs: list[str], profile: str) -> None:
+    expected = [prediction(output, profile) for output in outputs]
+    found = predictions(outputs, profile)
+    assert found == predictions(tuple(outputs), profile) == expected
+    assert metric("exact_match", found, expected) == [1.0] * len(outputs)
+
+
+def test_lists_are_copied_in_parts() -> None:
+    """Of many rows, and of long texts, beside others whose result depends on neighbours."""
+    outputs = ["あ" * 400_000, "か\u3099" * 500_000, *["Ａ\n\n", "か\u3099", "x"] * 9_000, ""]
+    golds = ["あ", "が", *["A", "が", "y"] * 9_000, "\ud800"]
+    found = predictions(outputs)
+    assert found == [prediction(output) for output in outputs]
+    for name in ("exact_match", "char_f1", "set_f1"):
+        value = sample_metrics()[name].value
+        expected = [
+            value(p, measures.normalized_gold(g)) for p, g in zip(found, golds, strict=True)
+        ]
+        assert metric(name, found, golds) == expected
+        assert metrics.output_metric_column(name, outputs, golds).tolist() == expected
+
+
+def test_rows_may_be_a_list_on_one_side_and_a_column_on_the_other() -> None:
+    texts, golds = ["a b", "あ\ud800", "Σ"] * 5_000, pl.Series(["b a", "あ", "σ"] * 5_000)
+    assert metrics.metric_column("char_f1", texts, golds).tolist() == [1.0, 1.0, 1.0] * 5_000
 
 
 def test_code_points_are_those_of_the_running_python() -> None:
@@ -287,17 +333,17 @@ def test_code_points_are_those_of_the_running_python() -> None:
 
 def checked_page(number: int) -> Iterator[str]:
     """Yields the code points of a page whose NFKC is marked as depending on neighbours."""
-    flags, nfkc, lower = metrics.page(number)
+    flags, nfkc, lower = code_points.page(number)
     normal, small = dict(nfkc), dict(lower)
     for place, flag in enumerate(flags):
         c = chr(256 * number + place)
-        assert bool(flag & metrics.WORD) == (c.isalnum() or c == "_")
-        assert bool(flag & metrics.SPACE) == c.isspace()
-        if flag & metrics.NFKC_IN_CONTEXT:
+        assert bool(flag & code_points.WORD) == (c.isalnum() or c == "_")
+        assert bool(flag & code_points.SPACE) == c.isspace()
+        if flag & code_points.NFKC_IN_CONTEXT:
             yield c
         else:
             assert normal.get(place, c) == unicodedata.normalize("NFKC", c)
-        if not flag & metrics.LOWER_IN_CONTEXT:
+        if not flag & code_points.LOWER_IN_CONTEXT:
             assert small.get(place, c) == c.lower()
 
 
@@ -405,19 +451,19 @@ def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_native_code_refuses_pages_that_do_not_fit() -> None:
     texts = _native.Texts(["あ"])
-    pages: list[metrics.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
+    pages: list[code_points.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
     for page in pages:
         points = _native.CodePoints({0x30: page}.__getitem__)
         with pytest.raises(InputError, match="page 48: expected flags of 256 code points"):
             points.normalized(texts, str, cut=False, strip=False)
 
-    def interrupted(number: int) -> metrics.Page:
+    def interrupted(number: int) -> code_points.Page:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         _native.CodePoints(interrupted).normalized(texts, str, cut=False, strip=False)
-    known = metrics.code_points()
+    known = code_points.known()
     with pytest.raises(InputError, match="1 predictions but 2 golds"):
-        known.values("set_f1", texts, _native.Texts(["a", "b"]), sample_metrics()["set_f1"].value)
+        known.values("set_f1", texts, _native.Texts(["a", "b"]), lambda *pair: pair)
     with pytest.raises(InputError, match="unknown metric"):
-        known.values("f1", texts, texts, sample_metrics()["set_f1"].value)
+        known.values("f1", texts, texts, lambda *pair: pair)

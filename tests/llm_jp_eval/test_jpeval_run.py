@@ -389,7 +389,7 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         assert [process.returncode for process in processes] == [0, 0], ends
         assert len(server.asked) == 80
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
-    found = content(out / "scores.json")["profiles"]["swallow"]["scores"]
+    found = content(out / "scores.json")["profiles"]["1.3.0"]["scores"]
     assert found == {"jamp_exact_match": 1.0, "jsquad_char_f1": 1.0}
 
 

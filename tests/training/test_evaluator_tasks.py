@@ -292,7 +292,7 @@ def test_what_cannot_be_is_told(folder: Path, tmp_path: Path) -> None:
         ({"n": 0}, SettingsError, "`n` must be an integer of at least 1, not 0"),
         ({"shots": -1}, InputError, "the number of shots must be an integer of at least 0"),
         ({"shots": 99}, SettingsError, "choose fewer"),
-        ({"split": "all"}, InputError, "no file of the task .* in the split all"),
+        ({"split": "all"}, InputError, "has no split all: choose among train, dev, test"),
         ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"tasks": "niilc"}, InputError, "no file of the task 'niilc'"),
         ({"tasks_folder": tmp_path / "x"}, InputError, "not found"),

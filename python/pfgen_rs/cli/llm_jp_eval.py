@@ -18,7 +18,7 @@ from pfgen_rs.io.text import counted, visible
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
-    from pfgen_rs.llm_jp_eval.prompts import PromptSettings
+    from pfgen_rs.llm_jp_eval.prompts import Outputs, PromptSettings
     from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
 
@@ -156,16 +156,26 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def plans(self, profiles: Sequence[str] | None, settings: "ScoreSettings") -> "list[Plan]":
-        """Returns what profiles ask for. `settings`: of each, but for its name."""
+    def plans(
+        self,
+        profiles: Sequence[str] | None,
+        settings: "ScoreSettings",
+        outputs: "Outputs | None" = None,
+    ) -> "list[Plan]":
+        """Returns what profiles ask for. `settings`: of each, but for its name.
+
+        `outputs`: those to be scored; unless tasks are named, only those with outputs are there.
+        """
         from pfgen_rs.llm_jp_eval import registry
-        from pfgen_rs.llm_jp_eval.plans import plan
+        from pfgen_rs.llm_jp_eval.plans import answered_tasks, plan
 
         names = listed_names(profiles) or [registry.DEFAULT]
-        return [
-            plan(self.datas(name), replace(settings, profile=name), self.shots)
-            for name in dict.fromkeys(names)
-        ]
+        found = []
+        for name in dict.fromkeys(names):
+            named = self.tasks if outputs is None else self.tasks or answered_tasks(outputs, name)
+            datas = replace(self, tasks=named).datas(name)
+            found.append(plan(datas, replace(settings, profile=name), self.shots))
+        return found
 
     def split_of(self, profile: str) -> str:
         """Returns the split that is chosen, or the profile's."""
@@ -175,15 +185,18 @@ class SampleOptions:
 
     def datas(self, profile: str = "1.3.0") -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval import evaluation_files, registry
+        from pfgen_rs.llm_jp_eval import evaluation_files, plans, registry
+        from pfgen_rs.llm_jp_eval.profiles import VARIANTS
 
         wanted, split = listed_names(self.tasks), self.split_of(profile)
         chosen = [task.name for task in registry.chosen_tasks(wanted, profile)]
         without = evaluation_files.without_file(self.data, chosen, split)
-        lacking = [task for task in without if task not in wanted]
-        there = [task for task in chosen if task not in lacking]
-        datas = evaluation_files.read_tasks(self.data, there, split, self.shots)
-        if lacking:
+        there = [task for task in chosen if task not in without or task in wanted]
+        there = [task for task in there if task not in without or task not in VARIANTS]
+        read = evaluation_files.read_tasks(self.data, there, split, self.shots)
+        datas = plans.with_variants(read, without)
+        found = {data.task for data in datas}
+        if lacking := [task for task in without if task not in found]:
             by = "" if profile == registry.DEFAULT else f" for {profile}"
             process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
         return datas
@@ -225,33 +238,38 @@ def install(
             "--from",
             metavar="DIR|ARCHIVE",
             help="Folder or archive with raw files: checkouts or archives of the repositories, or the "
-            "reference's raw_files (default: only list what is missing and where it is published).",
+            "reference's raw_files (default: download what is missing).",
             show_default=False,
         ),
     ] = None,
+    tasks: TaskNames = None,
     output_format: options.Format = "table",
 ) -> None:
-    """Install raw files of the data sets for the current user, and list what is missing.
+    """Install raw files of the data sets for the current user: download them, or take them from a folder.
 
-    Files are recognised by their digests, whatever their names, and by their paths. Nothing is downloaded:
-    download the files that are listed as missing, and name their folder with --from. Several folders can be
-    installed one after another. Set PFGEN_RS_CACHE to install to another folder.
+    Each file is checked by its digest; where that is unknown, by its number of samples. What was interrupted
+    goes on when called again. In folders and archives, files are recognised by their digests, whatever their
+    names, and by their paths. Set PFGEN_RS_CACHE to install to another folder.
 
-    Example: `pfgen-rs llm-jp-eval install --from ~/Downloads/jglue`
+    For example:
+
+    - `pfgen-rs llm-jp-eval install --tasks jamp,QA`
+
+    - `pfgen-rs llm-jp-eval install --from ~/Downloads/chABSA-dataset.zip`
     """
-    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
+    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw
 
-    with terminal.busy("reading raw files"):
-        found = raw_installation() if source is None else install_raw(source)
+    with terminal.busy("reading raw files" if source else "downloading raw files"):
+        found = install_raw(source, listed_names(tasks))
     if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     rows = []
     for each in found.datasets:
-        tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
+        named = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
         lacking = each.missing and each.status is not None
         state = f"{each.missing:,} missing" if lacking else each.status or "missing"
-        rows.append([each.name, each.licence, tasks, f"{each.files:,}", state])
+        rows.append([each.name, each.licence, named, f"{each.files:,}", state])
     headings = ["data set", "licence", "tasks", "files", "state"]
     table = terminal.new_table(*headings, numbers=["files"], rows=rows)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
@@ -260,15 +278,9 @@ def install(
         process.warn(f"{name} is not installed: {reason}")
     lines = list(missing_lines(found.missing))
     if lines:
-        lines.append(
-            "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
-        )
-    if source is None:
-        count = counted(sum(each.files for each in found.datasets), "raw file")
-        lines.append(f"{count} in {found.folder}")
-    else:
-        count = counted(sum(each.files for each in found.taken), "raw file")
-        lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
+        lines.append("get what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`")
+    count = counted(sum(each.files for each in found.taken), "raw file")
+    lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
@@ -280,7 +292,7 @@ def missing_lines(missing: "Sequence[MissingFiles]") -> Iterator[str]:
         of_dataset = [each for each in missing if each.dataset == dataset]
         names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
         yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
-        yield f"  {of_dataset[0].urls[0]}"
+        yield f"  {of_dataset[0].url}"
 
 
 def convert(

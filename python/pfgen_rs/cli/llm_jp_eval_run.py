@@ -1,7 +1,6 @@
 """`pfgen-rs llm-jp-eval run`, `prompts` and `score`: asking a model, here or elsewhere, and scoring it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -146,20 +145,27 @@ def prompts(
         )
     settings = scoring.ScoreSettings(n=samples.limit, prompts=samples.prompts())
     plans = samples.plans(profile, settings)
-    found = [item for datas, own in plans for item in items(datas, own.n, own.prompts)]
-    if not (ours or chat) and any(item.turns for item in found):
+    if not (ours or chat) and any(own.prompts.has_turns for _, own in plans):
         raise typer.BadParameter(
             "the prompts are chats: use openai-chat or jsonl", param_hint="--format"
         )
+    found = {
+        (item.id, item.digest()): (item, own.sampling)
+        for datas, own in plans
+        for item in items(datas, own.n, own.prompts)
+    }
     lines = [
-        json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
-        for item in {item.digest() + item.id: item for item in found}.values()
+        json_lines.as_line(
+            item.record() if ours else item.batch_line(model or "", chat=chat, sampling=sampling)
+        )
+        for item, sampling in found.values()
     ]
     if out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
-    written = f"{counted(len(lines), 'prompt')} of {counted(len({i.task for i in found}), 'task')}"
+    tasks = {item.task for item, _ in found.values()}
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(tasks), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
@@ -203,8 +209,7 @@ def score(
     settings = scoring.ScoreSettings(
         n=samples.limit, prompts=samples.prompts(None), all_tasks=every
     )
-    named = samples.tasks or (list(found.texts) if profile is None else None)
-    plans = replace(samples, tasks=named).plans(names, settings)
+    plans = samples.plans(names, settings, found)
     matched = running.plans_of_outputs(found, plans)
     try:
         evaluations = {
@@ -248,6 +253,8 @@ def show_evaluation(
         tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
+    for name, reason in evaluation.not_computed.items():
+        process.remark(f"{name} is not computed: {reason}")
     for name, share in evaluation.out_of_label.items():
         if share:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")

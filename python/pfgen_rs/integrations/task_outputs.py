@@ -56,11 +56,11 @@ class TaskOutput(NamedTuple):
 
     def prediction(self) -> str:
         """Returns the prediction in the output."""
-        [found] = reading.predictions(self.data([]), [self.output], self.profile)
+        [found] = reading.task_predictions(self.data([]), [self.output], self.profile)
         return found
 
     def value(self, metric: str, prediction: str) -> float:
-        """Returns a metric of it: for correlations the number predicted, for other figures 1 if it is right."""
+        """Returns a metric of it: for correlations the number predicted, for other figures 1 if right."""
         if metric in measures.CORRELATIONS:
             return measures.parse_float(prediction)
         own = "exact_match" if metric in measures.task_metrics() else metric

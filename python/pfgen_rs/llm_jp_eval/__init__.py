@@ -11,6 +11,7 @@ __all__ = [
     "mean",
     "metric",
     "prediction",
+    "predictions",
     "profile_averages",
     "profile_value",
     "read_tasks",
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.measures import correlation, mean
     from pfgen_rs.llm_jp_eval.metrics import metric
     from pfgen_rs.llm_jp_eval.profiles import profile_averages, profile_value
-    from pfgen_rs.llm_jp_eval.reading import prediction
+    from pfgen_rs.llm_jp_eval.reading import prediction, predictions
     from pfgen_rs.llm_jp_eval.registry import tasks
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
@@ -37,7 +38,7 @@ else:
             "evaluation_files": ("read_tasks",),
             "registry": ("tasks",),
             "profiles": ("profile_averages", "profile_value"),
-            "reading": ("prediction",),
+            "reading": ("prediction", "predictions"),
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),
             "scoring": ("evaluate",),

@@ -74,15 +74,14 @@ def swallow(profile: Profile, values: Values) -> Averages:
     With `jmmlu_counts`, hits and samples by subject, and `nli_records`, pairs of gold and prediction by task,
     also the figures that follow from these.
     """
-    apart = ("jmmlu_counts", "nli_records")
-    scores = values.get("scores", {n: v for n, v in values.items() if n not in apart})
+    scores = values.get("scores", values)
     texts = {name: float(f"{value:.4f}") for name, value in scores.items()}
     found: Averages = {}
     for name, members in profile.categories.items():
         every = all(each in texts for each in members)
         found[name] = running_mean([texts[each] for each in members]) if every else -1.0
-    counts, records = (values.get(name, {}) for name in apart)
-    return {**found, **_shares(profile, counts), **_nli(records)}
+    shares = _shares(profile, values.get("jmmlu_counts", {}))
+    return {**found, **shares, **_nli(profile, values.get("nli_records", {}))}
 
 
 def _shares(profile: Profile, counts: Mapping[str, Sequence[int]]) -> Averages:
@@ -96,7 +95,12 @@ def _shares(profile: Profile, counts: Mapping[str, Sequence[int]]) -> Averages:
     return found
 
 
-def _nli(records: Mapping[str, Sequence[Sequence[str]]]) -> Averages:
+def nli_tasks(profile: Profile) -> list[str]:
+    """Returns the tasks of the category NLI."""
+    return [name.removesuffix("_exact_match") for name in profile.categories.get("NLI", ())]
+
+
+def _nli(profile: Profile, records: Mapping[str, Sequence[Sequence[str]]]) -> Averages:
     found: Averages = {}
     for task, pairs in records.items():
         classes = len({gold for gold, _ in pairs})
@@ -111,10 +115,9 @@ def _nli(records: Mapping[str, Sequence[Sequence[str]]]) -> Averages:
             ),
             f"{task}_balanced_accuracy_random_baseline": 1 / classes,
         }
-    for name in ("accuracy", "balanced_accuracy") if records else ():
-        found[f"macro_{name}"] = running_mean(
-            [found[f"{t}_{name}"] or 0.0 for t in sorted(records)]
-        )
+    tasks = nli_tasks(profile)
+    for name in ("accuracy", "balanced_accuracy") if records and {*tasks} <= {*records} else ():
+        found[f"macro_{name}"] = running_mean([found[f"{task}_{name}"] or 0.0 for task in tasks])
     return found
 
 
@@ -210,15 +213,31 @@ def partial(profile: Profile, values: Values) -> list[str]:
         return []
     made = AVERAGINGS[profile.averaging](profile, values)
     known: Values = values.get("scores", values)
+    found: list[str] = []
     if profile.averaging == "nejumi":
         tables = _tables(values)
         known = _members(values, tables, _table_means(tables))
-    found: list[str] = []
+        found = _partial_tables(profile, tables)
     for name, members in {**profile.categories, **profile.averages}.items():
         own = made if name in profile.averages else known
-        lacking = any(own.get(each) is None or each in found for each in members)
-        if lacking and made.get(name) is not None:
+        if any(own.get(each) is None or each in found for each in members):
             found.append(name)
+    return [name for name in found if made.get(name) is not None]
+
+
+def _partial_tables(profile: Profile, tables: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Returns the means of tables that lack columns."""
+    found = []
+    for name, table in tables.items():
+        kind, shots = name.split("_")
+        columns = profile.control if kind == "control" else profile.tasks
+        if not {*columns} - {*_OUTSIDE} <= {*table}:
+            jaster = {"score_0shot": "AVG_jaster_0shot", "score_2shot": "AVG_jaster_2shots"}
+            found += [
+                f"{kind}_AVG_{shots}",
+                f"{kind}_mean_{shots}",
+                jaster.get(name, "control_AVG"),
+            ]
     return found
 
 

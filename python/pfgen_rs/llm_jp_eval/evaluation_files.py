@@ -141,7 +141,7 @@ def read_task(
     info = registry.tasks().get(task, registry.TaskInfo(task, ()))
     if split not in info.splits:
         expected = ", ".join(info.splits)
-        raise InputError(f"{task} has no split {split}: choose among {expected}", path=info.path)
+        raise InputError(f"{task} has no split {split}: choose among {expected}")
     path = _path_of(folder, info, split)
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)

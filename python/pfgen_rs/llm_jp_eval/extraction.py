@@ -24,7 +24,7 @@ PATTERNS: Mapping[str, str] = MappingProxyType(
 )
 """Ready-made patterns by the names that evaluation files use; their names are known, the expressions ours."""
 
-_NAME = re.compile(r"\w+")
+_NAME = re.compile("[A-Za-z_]+")
 
 
 def answer_pattern(stated: str) -> str:

@@ -226,7 +226,7 @@ def char_f1_ratio(prediction: str, gold: str) -> int:
     U+0080 to U+00FF are deleted, other characters that are neither letters, digits nor underscores are
     replaced by spaces, and the rest is in lower case. Two texts without tokens are equal.
     """
-    one, other = _sorted_tokens(prediction), _sorted_tokens(gold)
+    one, other = sorted_tokens(prediction), sorted_tokens(gold)
     if one == other:
         return 100
     if not one or not other:
@@ -256,6 +256,7 @@ def indel_distance(one: str, other: str) -> int:
     Bit-parallel (H. Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): time
     O(len(one) · len(other) / 64).
     """
+    one, other = sorted((one, other), key=len)
     places: defaultdict[str, int] = defaultdict(int)
     for place, character in enumerate(one):
         places[character] |= 1 << place
@@ -267,7 +268,8 @@ def indel_distance(one: str, other: str) -> int:
     return len(one) + len(other) - 2 * common
 
 
-def _sorted_tokens(text: str) -> str:
+def sorted_tokens(text: str) -> str:
+    """Returns what `char_f1_ratio` compares of a normalised text."""
     words = _NOT_WORD.sub(" ", _LATIN_1.sub("", text))
     return " ".join(sorted(words.lower().split()))
 

@@ -1,18 +1,15 @@
-"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code.
+"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code."""
 
-Code points are those of the running Python, of which native code is told page by page.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
-from unicodedata import category, normalize
 
 from pfgen_rs import InputError, _native
+from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval import measures, reading
+from pfgen_rs.llm_jp_eval import code_points, measures, reading
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics
-from pfgen_rs.llm_jp_eval.registry import find_profile
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
 __all__ = [
     "gold_column",
@@ -28,63 +25,23 @@ __all__ = [
 ]
 
 Column = str | pl.Expr
-Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
-
-CHUNK = 1 << 17  # rows; bounds what is held beside the columns
-SIZE = 256
-WORD, SPACE, NFKC, NFKC_IN_CONTEXT, LOWER, LOWER_IN_CONTEXT = 1, 2, 4, 8, 16, 32
-"""As in `rust/jpeval/src/code_points.rs`."""
-
-_FEW = 256  # samples, for which plain Python takes less time than asking it about code points
-_SURROGATES = range(0xD8, 0xE0)  # pages; native code never meets them
-_SIGMA = "Σ"  # the only letter whose lower case depends on its neighbours
-_JAMO = range(0x1100, 0x1200)  # combine with what precedes them
-_APART = (range(0x1D400, 0x1D800), range(0x1F000, 0x20000), range(0x20000, 0x40000))
-"""Beyond the basic plane: mathematical letters, symbols such as emoji, and kanji never combine."""
+CHUNK = 1 << 17  # rows of a column; bounds what is held beside it
 
 
 def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[float]:
     """Returns a metric's value (from 0 to 1) for each sample: `exact_match`, `char_f1`, `set_f1` or your own.
 
-    `predictions`: as `prediction` returns them. `golds`: as they stand in the files, not yet normalised. The
-    task's figure is `mean` of the values. Empty lists give an empty list.
+    `predictions`: as `predictions` returns them. `golds`: as they stand in the files, not yet normalised. The
+    task's figure is `mean` of the values. Empty lists give an empty list. Lone surrogates are characters like
+    others. Time grows with the lengths of the texts, of char_f1 with the product of both lengths / 64.
 
     Raises `SettingsError` for unknown names and `InputError` for lists of different lengths.
     """
-    chosen = measures.find_metric(name)
-    measures.check_texts(predictions, golds)
-    wild = range(len(golds)) if len(golds) < _FEW else _wild_rows(predictions, golds)
-    values = np.empty(len(golds))
-    if len(wild) < len(golds):
-        columns = list(predictions), list(golds)
-        for texts in columns:
-            for row in wild:
-                texts[row] = ""
-        values = metric_column(name, *columns)
-    for row in wild:
-        values[row] = chosen.value(predictions[row], measures.normalized_gold(golds[row]))
-    return list(values.tolist())
-
-
-def _wild_rows(*columns: Sequence[str]) -> list[int]:
-    """Returns the rows that are not valid Unicode."""
-    return [
-        row
-        for row, texts in enumerate(zip(*columns, strict=True))
-        if not all(text.isascii() or _is_valid(text) for text in texts)
-    ]
-
-
-def _is_valid(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return list(metric_column(name, predictions, golds).tolist())
 
 
 def prediction_column(
-    outputs: Any, profile: str = "1.3.0", *, threads: int | None = None
+    outputs: Any, profile: str = DEFAULT, *, threads: int | None = None
 ) -> pl.Series:
     """Returns the `prediction` in each raw output, as a column of text.
 
@@ -92,12 +49,13 @@ def prediction_column(
     `threads`: default all cores. Raises `SettingsError` for unknown profiles and `InputError` where a row is
     not text (missing, a number, not valid Unicode).
     """
-    find_profile(profile)
 
     def in_context(output: str) -> str:
         return reading.prediction(output, profile)
 
-    strip = profile == "swallow"
+    strip = reading.native_strip(find_profile(profile).steps(""))
+    if strip is None:
+        return pl.Series("prediction", map(in_context, _series(outputs)), pl.String)
     return _normalized_column("prediction", outputs, in_context, True, strip, threads)
 
 
@@ -110,44 +68,50 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
     """Returns `metric` of two columns: float64, one value a row.
 
     `found`: predictions, as `prediction_column` returns them. `golds`: as they stand in the files. Both:
-    columns as `prediction_column` takes them. Raises `SettingsError` for unknown names and `InputError` for
-    columns of different lengths and rows that are not text.
+    columns as `prediction_column` takes them, or lists. Raises `SettingsError` for unknown names and
+    `InputError` for columns of different lengths and rows that are not text.
     """
     return _values(name, found, golds, None, threads)
 
 
 def output_metric_column(
-    name: str, outputs: Any, golds: Any, profile: str = "1.3.0", *, threads: int | None = None
+    name: str, outputs: Any, golds: Any, profile: str = DEFAULT, *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    find_profile(profile)
     return _values(name, outputs, golds, profile, threads)
 
 
 def _values(name: str, texts: Any, golds: Any, profile: str | None, threads: int | None) -> Floats:
     """Returns values of predictions, or with a profile, of the predictions in outputs."""
     chosen = measures.find_metric(name)
-    if len(texts) != len(golds):
-        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
+    strip = None if profile is None else reading.native_strip(find_profile(profile).steps(""))
+    sides = [_rows("predictions", texts), _rows("golds", golds)]
+    if profile is not None and (strip is None or not chosen.native):
+        sides[0] = reading.predictions(_listed(sides[0]), profile)
+        profile = None
     if not chosen.native:
-        if profile is not None:
-            texts = prediction_column(texts, profile, threads=threads)
-        found = [text for chunk in _texts(texts) for text in chunk]
-        measures.check_types(found, "")
-        expected = gold_column(golds, threads=threads).to_list()
+        if len(sides[0]) != len(sides[1]):
+            raise InputError(f"{len(sides[0])} predictions but {len(sides[1])} golds")
+        found, normal = _listed(sides[0]), measures.normalized_gold
+        measures.check_types(found, "invalid predictions: ")
+        expected = code_points.known().normalized_list(
+            _listed(sides[1]), normal, cut=False, strip=False
+        )
         if chosen.column is not None:
             return np.asarray(chosen.column(found, expected), dtype=np.float64)
         return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
 
-    def in_context(text: str, gold: str) -> float:
+    def in_context(text: str, gold: str) -> tuple[str, str]:
         found = text if profile is None else reading.prediction(text, profile)
-        return chosen.value(found, measures.normalized_gold(gold))
+        gold = measures.normalized_gold(gold)
+        if name == "char_f1":
+            return measures.sorted_tokens(found), measures.sorted_tokens(gold)
+        return found, gold
 
-    strip = None if profile is None else profile == "swallow"
-    pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
-    points = code_points()
-    parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
-    return np.concatenate(parts) if parts else np.empty(0)
+    one, other = (
+        side if isinstance(side, list) else _native.Texts(side, threads) for side in sides
+    )
+    return code_points.known().values(name, one, other, in_context, threads, strip=strip)
 
 
 def _normalized_column(
@@ -158,39 +122,42 @@ def _normalized_column(
     strip: bool,
     threads: int | None,
 ) -> pl.Series:
-    points = code_points()
-    parts = [
+    points, column = code_points.known(), _series(texts)
+    parts = (_native.Texts(column[at : at + CHUNK]) for at in range(0, len(column), CHUNK))
+    made = [
         pl.Series(name, points.normalized(part, in_context, cut=cut, strip=strip, threads=threads))
-        for part in _native_chunks(texts)
+        for part in parts
     ]
-    return pl.concat(parts) if parts else pl.Series(name, [], pl.String)
+    return pl.concat(made) if made else pl.Series(name, [], pl.String)
 
 
-def _native_chunks(column: Any) -> Iterator[_native.Texts]:
-    return map(_native.Texts, _texts(column))
-
-
-def _texts(column: Any) -> Iterator[Any]:
-    """Yield a column in chunks, each a list or a Series. Raises `InputError` unless it is one of texts."""
+def _rows(name: str, column: Any) -> list[str] | pl.Series:
+    """Returns a list for a sequence of texts, and a Series for another column."""
     if isinstance(column, str):
-        raise InputError("expected a column of texts, found a single text")
-    if isinstance(column, list | tuple):
-        measures.check_types(column, "")
-        for row in _wild_rows(column):
-            raise InputError(
-                f"row {row} contains a lone surrogate, which is not valid Unicode text"
-            )
-    else:
-        column = _series(column)
-    for at in range(0, len(column), CHUNK):
-        yield column[at : at + CHUNK]
+        raise InputError(f"invalid {name}: expected a list of texts, found a single text")
+    return _listed(column) if isinstance(column, Sequence) else _series(column)
+
+
+def _listed(texts: Sequence[str] | pl.Series) -> list[str]:
+    return texts if isinstance(texts, list) else list(texts)
 
 
 def _series(column: Any) -> pl.Series:
+    """Returns a column of texts. Raises `InputError` unless it is one."""
+    if isinstance(column, str):
+        raise InputError("expected a column of texts, found a single text")
     try:
-        series = column if isinstance(column, pl.Series) else pl.Series(column)
+        if isinstance(column, list | tuple):
+            measures.check_types(column, "")
+            series = pl.Series(column, dtype=pl.String)
+        else:
+            series = column if isinstance(column, pl.Series) else pl.Series(column)
         if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
             series = series.cast(pl.String)
+    except UnicodeEncodeError:
+        row = next(row for row, text in enumerate(column) if has_lone_surrogate(text))
+        problem = f"row {row} contains a lone surrogate, which is not valid Unicode text"
+        raise InputError(problem) from None
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise InputError(f"expected a column of texts: {error}") from None
     if series.null_count():
@@ -200,7 +167,7 @@ def _series(column: Any) -> pl.Series:
 
 
 def prediction_expression(
-    output: Column, profile: str = "1.3.0", *, threads: int | None = None
+    output: Column, profile: str = DEFAULT, *, threads: int | None = None
 ) -> pl.Expr:
     """Returns the `prediction` in each raw output of a column. Missing outputs stay missing.
 
@@ -249,63 +216,3 @@ def _expression(of: Callable[..., pl.Series], inputs: list[Column], dtype: pl.Da
         return found.select(pl.when(complete).then(pl.col(name))).to_series()
 
     return pl.map_batches(inputs, propagating_nulls, return_dtype=dtype, is_elementwise=True)
-
-
-@cache
-def code_points() -> _native.CodePoints:
-    """Returns the table of this process, which is filled as texts need it."""
-    return _native.CodePoints(page)
-
-
-def page(number: int) -> Page:
-    """Returns flags of 256 code points, and what NFKC and lower case make of those that they change.
-
-    Texts are given with the place of the code point on the page.
-    """
-    if number in _SURROGATES:
-        return bytes(SIZE), [], []
-    characters = list(map(chr, range(number * SIZE, (number + 1) * SIZE)))
-    if _is_kanji("".join(characters)):
-        return bytes([WORD]) * SIZE, [], []
-    flags, nfkc, lower = bytearray(SIZE), [], []
-    for place, character in enumerate(characters):
-        normal, small = normalize("NFKC", character), character.lower()
-        flags[place] = _flags_of(character, normal, small)
-        if flags[place] & NFKC:
-            nfkc.append((place, normal))
-        if flags[place] & LOWER:
-            lower.append((place, small))
-    return bytes(flags), nfkc, lower
-
-
-def _is_kanji(text: str) -> bool:
-    """Whether these are letters and digits that nothing changes (most pages are)."""
-    return (
-        text.isalnum()
-        and text.lower() == text == normalize("NFKC", text)
-        and not _may_combine(text[0])
-        and not _may_combine(text[-1])
-    )
-
-
-def _flags_of(character: str, normal: str, small: str) -> int:
-    flags = WORD if character.isalnum() or character == "_" else 0
-    flags |= SPACE if character.isspace() else 0
-    if _may_combine(normalize("NFKD", character)[0]):
-        flags |= NFKC_IN_CONTEXT
-    elif normal != character:
-        flags |= NFKC
-    if character == _SIGMA:
-        return flags | LOWER_IN_CONTEXT
-    return flags | (LOWER if small != character else 0)
-
-
-def _may_combine(character: str) -> bool:
-    """Whether NFKC may join it with characters before it or change their order.
-
-    Marks and jamo do; beyond the basic plane, where Unicode still adds scripts, all but a few blocks may.
-    """
-    point = ord(character)
-    if point >= 0x10000:
-        return not any(point in block for block in _APART)
-    return point in _JAMO or category(character)[0] == "M"

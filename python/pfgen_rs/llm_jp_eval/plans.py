@@ -5,17 +5,10 @@ from dataclasses import replace
 
 from pfgen_rs.llm_jp_eval.evaluation_files import Sample, TaskData
 from pfgen_rs.llm_jp_eval.profiles import INCORRECT, SYMBOLS, VARIANTS
-from pfgen_rs.llm_jp_eval.registry import find_profile, of_task
+from pfgen_rs.llm_jp_eval.prompts import Outputs
+from pfgen_rs.llm_jp_eval.registry import find_profile, find_task, of_task
 from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
-_SYMBOL_INSTRUCTION = (
-    "与えられた質問と選択肢から、最も適切な回答を選択してください。なお、回答には選択肢の記号（例：$）のみを含め、"
-    "他には何も含めないことを厳守してください。"
-)
-_INCORRECT_INSTRUCTION = (
-    "与えられた質問と選択肢から、不正解となる回答を全て選択してください。なお、回答には選択肢の記号（例：A）のみを含め、"
-    "回答となるアルファベットはカンマ区切りで出力してください。他には何も含めないことを厳守してください。"
-)
 _LONGEST = 5  # characters of three labels and two commas
 
 
@@ -30,7 +23,7 @@ def plan(datas: Sequence[TaskData], settings: ScoreSettings, shots: int | None =
     runs = profile.shots if shots is None else (shots,)
     several = len(profile.shots) > 1
     found = []
-    for data in [*datas, *_variants(profile.tasks, datas)]:
+    for data in datas:
         limit = of_task(profile.task_limits, data.task, None) if settings.n is None else None
         own = replace(data, samples=data.samples[:limit])
         numbers = runs if shots is not None else of_task(profile.task_shots, data.task, runs)
@@ -55,11 +48,18 @@ def plan(datas: Sequence[TaskData], settings: ScoreSettings, shots: int | None =
     )
 
 
-def _variants(tasks: Sequence[str], datas: Sequence[TaskData]) -> list[TaskData]:
-    """Returns the variants of jmmlu that a profile has and no file of its own gives."""
-    there = {data.task: data for data in datas}
-    names = [name for name in VARIANTS if name in tasks and name not in there]
-    return [variant(there["jmmlu"], name) for name in names] if "jmmlu" in there else []
+def answered_tasks(found: Outputs, profile: str) -> list[str]:
+    """Returns the tasks that have outputs: those of the profile and one's own, or any if there are none."""
+    tasks = find_profile(profile).tasks
+    own = [name for name in found.texts if name in tasks or find_task(name).is_own]
+    return own or list(found.texts)
+
+
+def with_variants(datas: Sequence[TaskData], lacking: Sequence[str]) -> list[TaskData]:
+    """Returns data with what can be made of it for tasks that lack data: the variants of jmmlu."""
+    jmmlu = [data for data in datas if data.task == "jmmlu"]
+    names = [name for name in VARIANTS if name in lacking]
+    return [*datas, *(variant(data, name) for data in jmmlu for name in names)]
 
 
 def variant(data: TaskData, name: str) -> TaskData:
@@ -72,7 +72,7 @@ def variant(data: TaskData, name: str) -> TaskData:
     return replace(
         data,
         task=name,
-        instruction=_SYMBOL_INSTRUCTION if symbols else _INCORRECT_INSTRUCTION,
+        instruction=find_task(name).instruction or data.instruction,
         output_length=data.output_length * (1 if symbols else _LONGEST),
         samples=tuple(map(change, data.samples)),
         shots=tuple(map(change, data.shots)),

@@ -132,7 +132,7 @@ def board_values(
         return {"scores": scores}
     rows = {str(name): own for (name,), own in frame.group_by("task", maintain_order=True)}
     if profile.averaging == "swallow":
-        nli = (name.removesuffix("_exact_match") for name in profile.categories["NLI"])
+        nli = board_averages.nli_tasks(profile)
         pairs = {
             t: list(zip(rows[t]["gold"], rows[t]["pred"], strict=True)) for t in nli if t in rows
         }

@@ -197,7 +197,10 @@ class PromptSettings:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to be asked; `max_tokens`: maximum number of new tokens; `turns`: those before the prompt."""
+    """A sample to be asked; `max_tokens`: maximum number of new tokens; `turns`: those before the prompt.
+
+    `chat`: the profile asks for a chat.
+    """
 
     id: str
     task: str
@@ -206,6 +209,7 @@ class Item:
     prompt: str
     max_tokens: int
     turns: Messages = ()
+    chat: bool = False
 
     @property
     def messages(self) -> Messages:
@@ -220,21 +224,27 @@ class Item:
     def record(self) -> dict[str, Any]:
         """Returns the item as a line of our own format."""
         record = {**asdict(self), "digest": self.digest()}
-        turns = record.pop("turns")
-        return {**record, "turns": turns} if turns else record
+        del record["turns"], record["chat"]
+        return {**record, **({"messages": self._said()} if self.chat else {})}
 
-    def batch_line(self, model: str, *, chat: bool) -> Mapping[str, Any]:
+    def _said(self) -> list[dict[str, str]]:
+        return [{"role": role, "content": text} for role, text in self.messages]
+
+    def batch_line(
+        self, model: str, *, chat: bool, sampling: Mapping[str, float | None] | None = None
+    ) -> Mapping[str, Any]:
         """Returns the item as a line of OpenAI's batch API, which vLLM's run-batch takes as well.
 
+        `sampling`: of the profile, instead of temperature 0.
         What comes back has nothing but the id, which therefore ends in the first digits of the digest.
         """
-        said = {"messages": [{"role": role, "content": text} for role, text in self.messages]}
-        asked: dict[str, Any] = said if chat else {"prompt": self.prompt}
+        asked: dict[str, Any] = {"messages": self._said()} if chat else {"prompt": self.prompt}
+        how = {"max_tokens": self.max_tokens, "temperature": 0, **(sampling or {})}
         return {
             "custom_id": f"{self.id}#{self.digest()[:_IN_IDS]}",
             "method": "POST",
             "url": "/v1/chat/completions" if chat else "/v1/completions",
-            "body": {"model": model, **asked, "max_tokens": self.max_tokens, "temperature": 0},
+            "body": {"model": model, **asked, **how},
         }
 
 
@@ -246,7 +256,7 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
         for index in range(used(data, n)):
             prompt = filled(made, data.samples[index].input)
             name = item_id(data.task, data.split, index)
-            yield Item(name, task, data.split, index, prompt, limit, turns)
+            yield Item(name, task, data.split, index, prompt, limit, turns, prompts.has_turns)
 
 
 # Outputs of inference made elsewhere.

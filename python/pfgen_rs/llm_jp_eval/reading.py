@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval import code_points
 from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
@@ -48,13 +49,18 @@ def prediction(output: str, profile: str = DEFAULT, task: str = "") -> str:
     return read_as(output, find_profile(profile).steps(task))
 
 
-def predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
+def predictions(outputs: Sequence[str], profile: str = DEFAULT, task: str = "") -> list[str]:
+    """Returns the `prediction` in each raw output. Raises `InputError` where one is no text."""
+    return read_all(outputs, find_profile(profile).steps(task))
+
+
+def task_predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
     """Returns the predictions in outputs of a task: read by its steps, or the profile's, then extracted.
 
     Raises `SettingsError` as `prediction` does, and `InputError` as `extraction.extracted` does.
     """
     steps = data.reading or find_profile(profile).steps(data.task)
-    read = [read_as(output, steps) for output in outputs]
+    read = read_all(outputs, steps)
     return extracted(read, data.answer_pattern, data.task)
 
 
@@ -67,8 +73,15 @@ def read_as(output: str, steps: tuple[str, ...]) -> str:
     return output
 
 
-def native_strip(profile: str) -> bool | None:
-    """Returns whether native code strips for a profile; `None` if it does not read as the profile does."""
-    known = {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}
-    chosen = find_profile(profile)
-    return None if chosen.task_reading else known.get(chosen.reading)
+def read_all(outputs: Sequence[str], steps: tuple[str, ...]) -> list[str]:
+    """Returns `read_as` of each output, in native code where that has these steps."""
+    of_each = partial(read_as, steps=steps)
+    if (strip := native_strip(steps)) is None:
+        return list(map(of_each, outputs))
+    texts = outputs if isinstance(outputs, list) else list(outputs)
+    return code_points.known().normalized_list(texts, of_each, cut=True, strip=strip)
+
+
+def native_strip(steps: tuple[str, ...]) -> bool | None:
+    """Returns whether native code strips for these steps; `None` if it does not have them."""
+    return {("cut", "nfkc"): False, ("cut", "strip", "nfkc"): True}.get(steps)

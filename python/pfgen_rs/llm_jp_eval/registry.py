@@ -69,7 +69,7 @@ class TaskInfo:
 
     name: str
     metrics: tuple[str, ...]
-    category: str = "other"
+    category: str = ""
     output_length: int | None = None
     instruction: str | None = None
     dataset: str = ""
@@ -307,6 +307,21 @@ def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
     return replace(made, data=data, splits=splits, path=path)
 
 
+_CHOICES = {"averaging": ("means", "swallow", "nejumi"), "mean": ("exact", "kahan")}
+
+
+def _check_profile(made: Profile) -> None:
+    for key, known in _CHOICES.items():
+        if getattr(made, key) not in known:
+            raise InputError(
+                f"unknown {key} {getattr(made, key)!r}: expected one of {', '.join(known)}"
+            )
+    for name, members in made.averages.items():
+        for each in members:
+            if each not in {*made.categories, *made.averages}:
+                raise InputError(f"'averages.{name}' has the unknown category {each!r}")
+
+
 def _check(made: TaskInfo | Profile) -> None:
     """Raises `InputError` for what is of the right type and wrong."""
     if not NAME.fullmatch(made.name):
@@ -315,6 +330,8 @@ def _check(made: TaskInfo | Profile) -> None:
     for split in splits:
         if split not in SPLITS:
             raise InputError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+    if isinstance(made, Profile):
+        _check_profile(made)
 
 
 _KINDS = {

@@ -31,7 +31,7 @@ from pfgen_rs.llm_jp_eval.prompts import (
     items,
     matching_outputs,
 )
-from pfgen_rs.llm_jp_eval.registry import DEFAULT, plain_name
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, plain_name
 from pfgen_rs.llm_jp_eval.scoring import Plan
 
 KIND = "llm-jp-eval"
@@ -232,11 +232,11 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     if known is not None:
         prompts, sampling = replace(known[0], intro=given.intro), known[1]
         _check_chosen_prompts(found.path, given, prompts)
-        top_p = sampling["top_p"]
-        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
+        matched = matching_outputs(datas, found, settings.n, prompts, sampling["top_p"])
     else:
         prompts = given if given.shots is not None else replace(given, shots=SHOTS)
-        matched = matching_outputs(datas, found, settings.n, prompts)
+        top_p = (settings.sampling or {}).get("top_p")
+        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
         if matched.silent or not matched.made:
             return Plan(datas, replace(settings, sampling=None)), matched
         sampling = _sampling_of_records(matched.made)
@@ -350,7 +350,10 @@ def _settings_of_run(
         config = _read_config(path.parent)
     except InputError:  # of another program
         return None
-    config = {**config, **config["parameters"], **_asked_before(config, profile)}
+    asked = _asked_before(config, profile)
+    if not asked and find_profile(profile).chat:
+        raise SettingsError(f"{path}: its run has no outputs for the profile {profile}")
+    config = {**config, **config["parameters"], **asked}
     names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
     found: dict[str, Any] = {name: config.get(name) for name in names}
     if isinstance(found["shots"], list):  # each task has its own

@@ -190,7 +190,7 @@ def _evaluated(
     named = profiles.metrics_of(profile, data)
     computed = {profiles.computed_as(profile, name): name for name in named}
     try:
-        predictions = reading.predictions(data, outputs, profile.name)
+        predictions = reading.task_predictions(data, outputs, profile.name)
         frame, scores = evaluated_predictions(
             data.task,
             list(computed),
@@ -273,15 +273,13 @@ def diagnosed(
     evaluation: Evaluation, datas: Sequence[evaluation_files.TaskData]
 ) -> dict[str, diagnosis.Diagnosis]:
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
-    known = {data.task: data for data in datas}
     board = registry.find_profile(evaluation.profile)
+    known = {data.task: data for data in datas}
+    metrics = {data.task: profiles.metrics_of(board, data)[0] for data in datas}
     return diagnosis.diagnosed(
         evaluation.frame,
-        {
-            data.task: profiles.computed_as(board, profiles.metrics_of(board, data)[0])
-            for data in datas
-        },
-        lambda task, texts: reading.predictions(known[task], texts, evaluation.profile),
+        {task: profiles.computed_as(board, name) for task, name in metrics.items()},
+        lambda task, texts: reading.task_predictions(known[task], texts, evaluation.profile),
         {data.task: data.labels for data in datas},
         {data.task for data in datas if data.answer_pattern},
     )

@@ -48,12 +48,13 @@ class StepEvaluator(source.Closing):
     or a list of texts or ids (default: all questions with example answers). `seed` also determines which
     examples prompts show, as for `Prompter`. `examples`: example answers (default: those of the benchmark).
 
-    `tasks`: tasks of llm-jp-eval, by names or categories (`all`: all 17), which are evaluated at the same
-    steps: the first `n` samples (`None`: all) of their `split`, with `shots` examples in the prompts, scored
-    by `profile`. `tasks_folder`: the converted files (default: the installed ones). `generate` receives their
-    prompts after those of the benchmark, as tasks with `parameters`: at most `max_tokens` new tokens,
-    `temperature` 0 and no stop strings. The curve has columns `llm_jp_eval/TASK`, and outputs are written to
-    `task_answers`. With `questions=0`, tasks are evaluated alone.
+    `tasks`: tasks of llm-jp-eval, by names or categories (`all`: the 17 of 1.3.0), which are evaluated at the
+    same steps: the first `n` samples (`None`: all) of their `split`, with `shots` examples in the prompts
+    (default: that of the task, or 4), scored by `profile`. `tasks_folder`: the converted files (default: the
+    installed ones). `generate` receives their prompts after those of the benchmark, as tasks with
+    `parameters`: at most `max_tokens` new tokens, `temperature` 0 and no stop strings. The curve has columns
+    `llm_jp_eval/TASK`, and outputs are written to `task_answers`. With `questions=0`, tasks are evaluated
+    alone.
 
     `budget`: seconds for the answers of an engine at one step; those not given in time are left out, with a
     warning in the log `pfgen_rs`.
@@ -101,7 +102,7 @@ class StepEvaluator(source.Closing):
         think: cleaning.Think = "keep",
         tasks: str | Sequence[str] = (),
         n: int | None = 100,
-        shots: int = 4,
+        shots: int | None = None,
         split: str = "test",
         profile: str = "1.3.0",
         tasks_folder: str | os.PathLike[str] | None = None,

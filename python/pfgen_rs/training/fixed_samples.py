@@ -15,7 +15,14 @@ from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.generate.config import Prompter
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.llm_jp_eval import averaging, evaluation_files, prompts, registry, scoring
+from pfgen_rs.llm_jp_eval import (
+    averaging,
+    evaluation_files,
+    measures,
+    prompts,
+    registry,
+    scoring,
+)
 from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
@@ -222,8 +229,6 @@ TASK_ANSWERS = "_answers"
 """Those with the number of a task's outputs end with this."""
 _STDERR = "_se"
 _AVR = "AVR"
-_AVERAGED = frozenset(averaging.AVERAGES[_AVR])
-"""The categories of which AVR is the mean."""
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
 
@@ -241,7 +246,7 @@ class TaskSample:
         names: str | Sequence[str],
         *,
         n: int | None,
-        shots: int,
+        shots: int | None,
         split: str,
         folder: str | os.PathLike[str] | None,
         profile: str,
@@ -249,22 +254,27 @@ class TaskSample:
     ) -> None:
         names = (names,) if isinstance(names, str) else checked_texts(names, "tasks")
         self._n = None if n is None else count(n, "n")
-        self._shots, self._mode = whole(shots, "the number of shots"), mode
+        self._mode = mode
+        self._shots = prompts.SHOTS if shots is None else whole(shots, "the number of shots")
         self._split, self.profile = split, profile
         registry.find_profile(profile)
         datas = evaluation_files.read_tasks(
-            folder, [task.name for task in registry.chosen_tasks(names)], split
+            folder, [task.name for task in registry.chosen_tasks(names)], split, shots
         )
         self._digest = evaluation_files.raw_digest(datas)
         self.datas = tuple(
-            replace(data, samples=data.samples[: evaluation_files.used(data, self._n)])
+            replace(
+                data,
+                samples=data.samples[: evaluation_files.used(data, self._n)],
+                metrics=tuple(each for each in data.metrics if not measures.unavailable(each)),
+            )
             for data in datas
         )
         self.tasks = tuple(task for data in self.datas for task in self._tasks_of(data))
         """The tasks to generate, in the order of the answers; a task's question is its sample's id."""
 
     def _tasks_of(self, data: evaluation_files.TaskData) -> Iterator[Task]:
-        own = prompts.template(data, self._shots)
+        own = prompts.template(data, data.number_of_shots(self._shots))
         parameters = Parameters(data.output_length, _TOP, None, ())
         for index, sample in enumerate(data.samples):
             name = evaluation_files.item_id(data.task, data.split, index)
@@ -286,8 +296,8 @@ class TaskSample:
 
     @property
     def _has_average(self) -> bool:
-        """Whether the tasks cover every category that AVR needs."""
-        return {registry.find_task(data.task).category for data in self.datas} >= _AVERAGED
+        """Whether the tasks have scores of every category that AVR needs."""
+        return not averaging.lacking_categories(_AVR, _scores(self.datas))
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -342,7 +352,7 @@ class TaskSample:
                 for score, weight in _weights(datas).items()
             ]
             known = [share for share in shares if share is not None]
-            figures[TASK_COLUMNS + _AVR] = found.averages[_AVR]
+            figures[TASK_COLUMNS + _AVR] = averaging.averages(found.scores)[_AVR]
             figures[TASK_COLUMNS + _AVR + _STDERR] = math.hypot(*known) if known == shares else None
         return figures
 
@@ -353,12 +363,17 @@ def _column(data: evaluation_files.TaskData, metric: str) -> str:
     return TASK_COLUMNS + (data.task if main else f"{data.task}_{metric}")
 
 
+def _scores(datas: Sequence[evaluation_files.TaskData]) -> list[str]:
+    return [f"{data.task}_{metric}" for data in datas for metric in data.metrics]
+
+
 def _weights(datas: Sequence[evaluation_files.TaskData]) -> dict[str, float]:
     """Returns the weights of scores in AVR, the mean of the categories' means."""
-    categories = {
-        f"{data.task}_{data.metrics[0]}": category
-        for data in datas
-        if (category := registry.find_task(data.task).category) in _AVERAGED
+    homes = {
+        score: category
+        for category in averaging.AVERAGES[_AVR]
+        for score in averaging.AVERAGED[category]
     }
+    categories = {score: homes[score] for score in _scores(datas) if score in homes}
     sizes = Counter(categories.values())
     return {score: 1 / (len(sizes) * sizes[home]) for score, home in categories.items()}

@@ -14,7 +14,7 @@ from pfgen_rs.io.messages import spoken
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.reading import prediction, predictions
+from pfgen_rs.llm_jp_eval.reading import prediction, task_predictions
 from pfgen_rs.llm_jp_eval.registry import find_profile, find_task
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions import folder
@@ -199,7 +199,7 @@ class TaskReward:
         unknown = math.nan if self.unknown is None else self.unknown
         read = [prediction(text, self.profile, self.task) for text in texts]
         if self.data is not None:
-            read = predictions(self.data, texts, self.profile)
+            read = task_predictions(self.data, texts, self.profile)
         return [
             unknown if gold is None else value(each, measures.normalized_gold(gold))
             for each, gold in zip(read, golds, strict=True)

@@ -21,11 +21,16 @@ pub mod flags {
     pub const LOWER_IN_CONTEXT: u8 = 32;
     /// The page is there; it sets this bit itself.
     pub(crate) const KNOWN: u8 = 64;
+    /// Part of a word as it stands; the page sets this bit itself.
+    pub(crate) const PLAIN: u8 = 128;
 }
 
 /// Code points on a page.
 const SIZE: usize = 256;
 const PAGES: usize = 0x11_0000 / SIZE;
+
+/// Deleted from tokens.
+pub(crate) const LATIN_1: std::ops::RangeInclusive<u32> = 0x80..=0xff;
 
 /// Why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ impl std::error::Error for PageError {}
 #[derive(Debug)]
 struct Replacements {
     numbers: [u16; SIZE],
-    texts: Vec<Box<str>>,
+    texts: Vec<Box<[u32]>>,
 }
 
 /// What is known of 256 code points in a row.
@@ -68,7 +73,7 @@ impl Replacements {
         let mut numbers = [0; SIZE];
         let mut texts = Vec::with_capacity(all.len());
         for (place, text) in all {
-            texts.push(text.into_boxed_str());
+            texts.push(text.chars().map(u32::from).collect());
             numbers[usize::from(place)] = u16::try_from(texts.len()).map_err(|_| PageError)?;
         }
         let fits = flags.iter().zip(&numbers).all(|(flags, &number)| (flags & flag != 0) == (number != 0));
@@ -76,9 +81,9 @@ impl Replacements {
     }
 
     /// The text for a place that has one; every place whose flag is set does.
-    fn of(&self, place: usize) -> &str {
+    fn of(&self, place: usize) -> &[u32] {
         let number = usize::from(self.numbers[place]);
-        self.texts.get(number.wrapping_sub(1)).map_or("", |text| text)
+        self.texts.get(number.wrapping_sub(1)).map_or(&[], |text| text)
     }
 }
 
@@ -96,7 +101,7 @@ impl Page {
     }
 }
 
-/// All that is known of code points so far; any thread may read and add.
+/// All that is known of code points so far, surrogates included; any thread may read and add.
 pub struct CodePoints {
     /// Of every code point, 0 where its page is missing: one read a character.
     flags: Box<[AtomicU8]>,
@@ -127,15 +132,17 @@ impl CodePoints {
     /// If Unicode has no such page.
     pub fn add(&self, number: usize, page: Page) -> Result<(), PageError> {
         let added = self.pages.get(number).ok_or(PageError)?.get_or_init(|| page);
-        for (flags, of_page) in self.flags[number * SIZE..].iter().zip(&added.flags) {
-            flags.store(of_page | flags::KNOWN, Ordering::Release);
+        for (c, of_page) in (number * SIZE..).zip(&added.flags) {
+            let is_plain = of_page & !flags::SPACE == flags::WORD && !LATIN_1.contains(&(c as u32));
+            let plain = if is_plain { flags::PLAIN } else { 0 };
+            self.flags[c].store(of_page | flags::KNOWN | plain, Ordering::Release);
         }
         Ok(())
     }
 
     /// Requests the pages that a text, or what NFKC makes of it, needs and that are not there.
-    pub fn request(&self, text: &str, requests: &Requests) {
-        for c in text.chars() {
+    pub fn request(&self, text: &[u32], requests: &Requests) {
+        for &c in text {
             match self.flags(c) {
                 Ok(flags) if flags & flags::NFKC != 0 => {
                     if let Ok(text) = self.nfkc_of(c) {
@@ -149,22 +156,28 @@ impl CodePoints {
     }
 
     #[inline]
-    pub(crate) fn flags(&self, c: char) -> Result<u8, Unready> {
+    pub(crate) fn flags(&self, c: u32) -> Result<u8, Unready> {
         let flags = self.flags[c as usize].load(Ordering::Acquire);
         if flags == 0 { Err(Unready::Missing) } else { Ok(flags) }
     }
 
+    /// Whether a code point is part of a word as it stands, whatever is to be done with the text.
+    #[inline]
+    pub(crate) fn is_plain(&self, c: u32) -> bool {
+        self.flags[c as usize].load(Ordering::Acquire) & flags::PLAIN != 0
+    }
+
     /// What NFKC makes of a code point with that flag.
-    pub(crate) fn nfkc_of(&self, c: char) -> Result<&str, Unready> {
+    pub(crate) fn nfkc_of(&self, c: u32) -> Result<&[u32], Unready> {
         self.page_of(c).map(|page| page.nfkc.of(c as usize % SIZE))
     }
 
     /// Lower case of a code point with that flag.
-    pub(crate) fn lower_of(&self, c: char) -> Result<&str, Unready> {
+    pub(crate) fn lower_of(&self, c: u32) -> Result<&[u32], Unready> {
         self.page_of(c).map(|page| page.lower.of(c as usize % SIZE))
     }
 
-    fn page_of(&self, c: char) -> Result<&Page, Unready> {
+    fn page_of(&self, c: u32) -> Result<&Page, Unready> {
         self.pages[c as usize / SIZE].get().ok_or(Unready::Missing)
     }
 }
@@ -210,7 +223,7 @@ mod tests {
         flags[3] = flags::NFKC;
         let page = Page::new(&flags, vec![(3, "aが".to_owned())], vec![]).unwrap();
         points.add(0x1, page).unwrap();
-        points.request("\u{103}ć\u{2003}", &requests);
+        points.request(&[0x103, u32::from('ć'), 0x2003], &requests);
         assert_eq!([requests.take(), requests.take(), requests.take()], [Some(0), Some(0x20), Some(0x30)]);
         assert_eq!(requests.take(), None);
     }
@@ -221,6 +234,6 @@ mod tests {
         let page = Page::new(&[flags::NFKC; 256], all, vec![]).unwrap();
         let points = CodePoints::default();
         points.add(0xf9, page).unwrap();
-        assert_eq!(points.nfkc("\u{f900}\u{f9ff}").as_deref(), Ok("0255"));
+        assert_eq!(points.nfkc(&[0xf900, 0xf9ff]).as_deref(), Ok(&[0x30, 0x32, 0x35, 0x35][..]));
     }
 }

@@ -1,23 +1,23 @@
 //! Predictions in raw outputs, and NFKC.
 
 use crate::code_points::{CodePoints, Unready, flags};
-use memchr::memchr_iter;
 use std::borrow::Cow;
+use std::ops::Range;
 
 impl CodePoints {
-    /// The prediction in a raw output: what precedes the first empty line, stripped if asked for, in NFKC.
+    /// The part of a text that counts: `cut` before the first empty line, stripped where that is asked for.
     ///
     /// # Errors
     ///
-    /// If a page is missing, or what NFKC gives depends on neighbours.
-    pub fn prediction<'t>(&self, output: &'t str, strip: bool) -> Result<Cow<'t, str>, Unready> {
-        self.nfkc(self.first_part(output, strip)?)
-    }
-
-    /// The prediction in a raw output, not yet normalised.
-    pub(crate) fn first_part<'t>(&self, output: &'t str, strip: bool) -> Result<&'t str, Unready> {
-        let first = before_empty_line(output);
-        if strip { self.strip(first) } else { Ok(first) }
+    /// If a page is missing.
+    pub fn part(&self, text: &[u32], cut: bool, strip: bool) -> Result<Range<usize>, Unready> {
+        let text = if cut { before_empty_line(text) } else { text };
+        if !strip {
+            return Ok(0..text.len());
+        }
+        let start = text.len() - self.strip_start(text)?.len();
+        let stripped = self.strip_end(&text[start..])?;
+        Ok(start..start + stripped.len())
     }
 
     /// A text in NFKC.
@@ -25,46 +25,52 @@ impl CodePoints {
     /// # Errors
     ///
     /// If a page is missing, or the result depends on neighbours.
-    pub fn nfkc<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, Unready> {
-        let changed = text.chars().try_fold(0, |all, c| self.flags(c).map(|flags| all | flags))?;
+    pub fn nfkc<'t>(&self, text: &'t [u32]) -> Result<Cow<'t, [u32]>, Unready> {
+        let changed = text.iter().try_fold(0, |all, &c| self.flags(c).map(|flags| all | flags))?;
         if changed & flags::NFKC_IN_CONTEXT != 0 {
             return Err(Unready::InContext);
         }
         if changed & flags::NFKC == 0 {
             return Ok(Cow::Borrowed(text));
         }
-        let mut normal = String::with_capacity(text.len());
-        for c in text.chars() {
+        let mut normal = Vec::with_capacity(text.len());
+        for &c in text {
             if self.flags(c)? & flags::NFKC == 0 {
                 normal.push(c);
             } else {
-                normal.push_str(self.nfkc_of(c)?);
+                normal.extend_from_slice(self.nfkc_of(c)?);
             }
         }
         Ok(Cow::Owned(normal))
     }
 
     /// A text without the spaces at its ends, as by Python's `str.strip`.
-    pub(crate) fn strip<'t>(&self, mut text: &'t str) -> Result<&'t str, Unready> {
-        while let Some(c) = text.chars().next() {
-            if self.flags(c)? & flags::SPACE == 0 {
-                break;
-            }
-            text = &text[c.len_utf8()..];
+    pub(crate) fn strip<'t>(&self, text: &'t [u32]) -> Result<&'t [u32], Unready> {
+        self.strip_end(self.strip_start(text)?)
+    }
+
+    fn strip_start<'t>(&self, mut text: &'t [u32]) -> Result<&'t [u32], Unready> {
+        while let [c, rest @ ..] = text
+            && self.flags(*c)? & flags::SPACE != 0
+        {
+            text = rest;
         }
-        while let Some(c) = text.chars().next_back() {
-            if self.flags(c)? & flags::SPACE == 0 {
-                break;
-            }
-            text = &text[..text.len() - c.len_utf8()];
+        Ok(text)
+    }
+
+    fn strip_end<'t>(&self, mut text: &'t [u32]) -> Result<&'t [u32], Unready> {
+        while let [rest @ .., c] = text
+            && self.flags(*c)? & flags::SPACE != 0
+        {
+            text = rest;
         }
         Ok(text)
     }
 }
 
-fn before_empty_line(output: &str) -> &str {
-    let bytes = output.as_bytes();
-    let end = memchr_iter(b'\n', bytes).find(|&at| bytes.get(at + 1) == Some(&b'\n'));
+fn before_empty_line(output: &[u32]) -> &[u32] {
+    const EMPTY_LINE: [u32; 2] = [b'\n' as u32; 2];
+    let end = output.windows(2).position(|pair| pair == EMPTY_LINE);
     &output[..end.unwrap_or(output.len())]
 }
 
@@ -83,7 +89,8 @@ mod tests {
             ("a\n \nb\n", "a\n \nb\n"),
             ("a\n\n\n", "a"),
         ] {
-            assert_eq!(before_empty_line(output), first);
+            let points: Vec<u32> = output.chars().map(u32::from).collect();
+            assert_eq!(before_empty_line(&points).len(), first.len());
         }
     }
 }

@@ -1,38 +1,34 @@
 //! Texts as sorted tokens.
 
-use crate::code_points::{CodePoints, Unready, flags};
+use crate::code_points::{CodePoints, LATIN_1, Unready, flags};
+use std::ops::Range;
 
 const SPACE: u32 = 0x20;
-const LATIN_1: std::ops::RangeInclusive<char> = '\u{80}'..='\u{ff}';
-const UNUSUAL: u8 = flags::LOWER | flags::LOWER_IN_CONTEXT;
 
 /// Room for the tokens of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     characters: Vec<u32>,
-    ends: Vec<usize>,
+    tokens: Vec<Range<usize>>,
     sorted: Vec<u32>,
 }
 
 impl Words {
     /// The tokens of a text in lower case, sorted by code points and joined by spaces. `nfkc`: of the text in NFKC.
-    pub(crate) fn sorted(&mut self, points: &CodePoints, text: &str, nfkc: bool) -> Result<&[u32], Unready> {
+    pub(crate) fn sorted(&mut self, points: &CodePoints, mut text: &[u32], nfkc: bool) -> Result<&[u32], Unready> {
         self.characters.clear();
-        self.ends.clear();
-        let unusual = if nfkc { UNUSUAL | flags::NFKC | flags::NFKC_IN_CONTEXT } else { UNUSUAL };
-        for c in text.chars() {
+        self.tokens.clear();
+        loop {
+            let run = text.iter().position(|&c| !points.is_plain(c)).unwrap_or(text.len());
+            self.characters.extend_from_slice(&text[..run]);
+            let Some((&c, rest)) = text[run..].split_first() else { break };
+            text = rest;
             let flags = points.flags(c)?;
-            if flags & unusual == 0 && !LATIN_1.contains(&c) {
-                if flags & flags::WORD == 0 {
-                    self.end_token();
-                } else {
-                    self.characters.push(u32::from(c));
-                }
-            } else if nfkc && flags & (flags::NFKC | flags::NFKC_IN_CONTEXT) != 0 {
-                if flags & flags::NFKC_IN_CONTEXT != 0 {
-                    return Err(Unready::InContext);
-                }
-                for normal in points.nfkc_of(c)?.chars() {
+            if nfkc && flags & flags::NFKC_IN_CONTEXT != 0 {
+                return Err(Unready::InContext);
+            }
+            if nfkc && flags & flags::NFKC != 0 {
+                for &normal in points.nfkc_of(c)? {
                     self.push(points, normal, points.flags(normal)?)?;
                 }
             } else {
@@ -43,43 +39,42 @@ impl Words {
         Ok(self.joined())
     }
 
-    #[cold]
-    fn push(&mut self, points: &CodePoints, c: char, flags: u8) -> Result<(), Unready> {
+    fn push(&mut self, points: &CodePoints, c: u32, flags: u8) -> Result<(), Unready> {
         if LATIN_1.contains(&c) {
             return Ok(());
         }
         if flags & flags::WORD == 0 {
             self.end_token();
-        } else if flags & (flags::LOWER | flags::LOWER_IN_CONTEXT) == 0 {
-            self.characters.push(u32::from(c));
         } else if flags & flags::LOWER_IN_CONTEXT != 0 {
             return Err(Unready::InContext);
+        } else if flags & flags::LOWER != 0 {
+            self.characters.extend_from_slice(points.lower_of(c)?);
         } else {
-            self.characters.extend(points.lower_of(c)?.chars().map(u32::from));
+            self.characters.push(c);
         }
         Ok(())
     }
 
     fn end_token(&mut self) {
-        if self.characters.len() > self.ends.last().copied().unwrap_or(0) {
-            self.ends.push(self.characters.len());
+        let start = self.tokens.last().map_or(0, |last| last.end);
+        if self.characters.len() > start {
+            self.tokens.push(start..self.characters.len());
         }
     }
 
     fn joined(&mut self) -> &[u32] {
-        if self.ends.len() < 2 {
-            return &self.characters;
+        let Self { characters, tokens, sorted } = self;
+        if tokens.len() < 2 {
+            return characters;
         }
-        let starts = std::iter::once(&0).chain(&self.ends);
-        let mut tokens: Vec<_> = starts.zip(&self.ends).map(|(&start, &end)| &self.characters[start..end]).collect();
-        tokens.sort_unstable();
-        self.sorted.clear();
+        tokens.sort_unstable_by(|one, other| characters[one.clone()].cmp(&characters[other.clone()]));
+        sorted.clear();
         for token in tokens {
-            if !self.sorted.is_empty() {
-                self.sorted.push(SPACE);
+            if !sorted.is_empty() {
+                sorted.push(SPACE);
             }
-            self.sorted.extend_from_slice(token);
+            sorted.extend_from_slice(&characters[token.clone()]);
         }
-        &self.sorted
+        sorted
     }
 }

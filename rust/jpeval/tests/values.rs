@@ -1,6 +1,6 @@
 //! Predictions and metrics with a small table of code points, beside obvious ones.
 
-use pfgen_jpeval::{CodePoints, Metric, Page, Requests, Scratch, Unready, flags};
+use pfgen_jpeval::{CodePoints, Form, Metric, Page, Requests, Scratch, Unready, flags};
 use std::borrow::Cow;
 
 /// ASCII, the pages of Greek and kana, and full-width forms; the others are missing.
@@ -36,20 +36,35 @@ fn page(number: usize) -> Page {
     Page::new(&all, nfkc, lower).unwrap()
 }
 
+fn of(text: &str) -> Vec<u32> {
+    text.chars().map(u32::from).collect()
+}
+
+fn value_of(name: &str, texts: [(&str, Form); 2]) -> Result<f64, Unready> {
+    let [one, other] = texts.map(|(text, _)| of(text));
+    let both = [(&one[..], texts[0].1), (&other[..], texts[1].1)];
+    Metric::named(name).unwrap().value(&points(), both, &mut Scratch::default())
+}
+
 fn value(name: &str, prediction: &str, gold: &str) -> Result<f64, Unready> {
-    Metric::named(name).unwrap().value(&points(), prediction, gold, &mut Scratch::default())
+    value_of(name, [(prediction, Form::Prediction), (gold, Form::Gold)])
 }
 
 #[test]
 fn predictions() {
     let points = points();
-    assert_eq!(points.prediction("Ａあ \n\n", false), Ok(Cow::Borrowed("Aあ ")));
-    assert_eq!(points.prediction("\u{3000}ＸあＺ \n\n", true), Ok(Cow::Borrowed("XあZ")));
-    assert_eq!(points.prediction("か\u{3099}", false), Err(Unready::InContext));
-    assert_eq!(points.prediction("漢", false), Err(Unready::Missing));
-    assert_eq!(points.prediction("\u{2003}x", true), Err(Unready::Missing));
+    let made = |text, strip| {
+        let text = of(text);
+        points.nfkc(&text[points.part(&text, true, strip)?]).map(Cow::into_owned)
+    };
+    assert_eq!(made("Ａあ \n\n", false), Ok(of("Aあ ")));
+    assert_eq!(made("\u{3000}ＸあＺ \n\n", true), Ok(of("XあZ")));
+    assert_eq!(made(" \n ", true), Ok(vec![]));
+    assert_eq!(made("か\u{3099}", false), Err(Unready::InContext));
+    assert_eq!(made("漢", false), Err(Unready::Missing));
+    assert_eq!(made("\u{2003}x", true), Err(Unready::Missing));
     let requests = Requests::default();
-    points.request("漢字x\u{2003}", &requests);
+    points.request(&of("漢字x\u{2003}"), &requests);
     assert_eq!([0x20, 0x5b, 0x6f].map(Some), [requests.take(), requests.take(), requests.take()]);
 }
 
@@ -66,4 +81,15 @@ fn values() {
     assert_eq!(value("set_f1", "a", "b"), Ok(0.0));
     assert_eq!(value("set_f1", "", ""), Ok(1.0));
     assert_eq!(Metric::named("f1"), None);
+    assert_eq!(value("char_f1", "い、あ_1A。Ａ", "a Ａ い　あ_1"), Ok(0.59));
+}
+
+#[test]
+fn forms_of_texts() {
+    let (output, made) = (Form::Output { strip: true }, Form::Made);
+    for name in ["exact_match", "char_f1", "set_f1"] {
+        assert_eq!(value_of(name, [(" Ａ \n\nx", output), ("Ａ", Form::Gold)]), Ok(1.0));
+        assert_eq!(value_of(name, [("Σ か\u{3099}", made), ("Σ か\u{3099}", made)]), Ok(1.0));
+    }
+    assert_eq!(value_of("char_f1", [("b a", made), ("a b", Form::Prediction)]), Ok(0.33));
 }

@@ -22,6 +22,7 @@ mod selection;
 mod settings;
 mod singletons;
 mod text_column;
+mod text_rows;
 mod threads;
 mod token_column;
 mod unclean;

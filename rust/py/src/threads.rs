@@ -21,6 +21,9 @@ const FEW: usize = 256;
 ///
 /// A pool belongs to the process that made it: a process that was forked makes its own, since threads are not copied.
 pub(crate) fn pool_for(threads: Option<i64>, responses: usize) -> PyResult<Option<Arc<ThreadPool>>> {
+    if threads.is_none() && responses < FEW {
+        return Ok(None); // counting cores reads files
+    }
     let count = count_of(threads)?;
     if count == 1 || responses < FEW { Ok(None) } else { pool(count).map(Some) }
 }

@@ -297,7 +297,7 @@ def convert(
     folder = evaluation_files.installed_data() if out is None else Path(out)
     source = evaluation_files.installed_raw() if raw is None else Path(raw)
     if raw is None and not source.is_dir():
-        advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
+        advice = "install them with `pfgen-rs llm-jp-eval install`, or name a folder with --raw"
         raise InputError(f"no raw files are installed: {advice}", path=source)
     found = installing.find_raw(source, [info.name for info in chosen])
     missing = tuple(filter(None, (installing.missing_files(info.name, found) for info in chosen)))
@@ -330,7 +330,7 @@ def _check_missing(
     missing: Sequence[installing.MissingFiles],
     names: Sequence[str],
 ) -> None:
-    advice = "`pfgen-rs llm-jp-eval install` lists what is published where"
+    advice = "`pfgen-rs llm-jp-eval install` installs what is published"
     for each in missing:
         if each.task in names:
             problem = (

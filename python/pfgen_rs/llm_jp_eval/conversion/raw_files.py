@@ -1,11 +1,11 @@
-"""The published raw files: sources, licences, digests, and which of them a path stands for."""
+"""The raw files of the data sets: their digests, which of them a path stands for, and readers of formats."""
 
 import hashlib
 import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io.text import shortened
-from pfgen_rs.llm_jp_eval.registry import SPLITS, find_task, tasks
+from pfgen_rs.llm_jp_eval.registry import find_task, tasks
 
 DOCUMENTED: Mapping[str, int] = MappingProxyType(
     {"jnli_train.json": 20073, "jsquad_train.json": 62859}
@@ -30,30 +30,6 @@ class Published(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A data set: its tasks, where it is published, and its files as `registry.Source` has them."""
-
-    name: str
-    tasks: tuple[str, ...]
-    url: str
-    licence: str
-    files: Mapping[str, str]
-
-
-@cache
-def sources() -> Mapping[str, Source]:
-    """Returns the data sets that tasks are made from, by name."""
-    found: dict[str, Source] = {}
-    for info in tasks().values():
-        if (own := info.source) is not None:
-            url = own.page or f"https://github.com/{own.repository}/archive/{own.revision}.tar.gz"
-            known = found.setdefault(own.name, Source(own.name, (), url, own.licence, {}))
-            files = {**known.files, **own.files}
-            found[own.name] = replace(known, tasks=(*known.tasks, info.name), files=files)
-    return MappingProxyType(found)
-
-
 @cache
 def published() -> Mapping[str, Published]:
     """Returns digest and size of each published file by the reference's name.
@@ -65,15 +41,9 @@ def published() -> Mapping[str, Published]:
     return MappingProxyType({name: Published(digest, int(size)) for digest, size, name in lines})
 
 
-@cache
 def published_names(folder: str) -> frozenset[str]:
     """Returns the names of the published files of a folder such as `train/`."""
     return frozenset(name for name in published() if name.startswith(folder))
-
-
-def source_of(task: str) -> Source:
-    """Returns the source of a task's raw files."""
-    return next(source for source in sources().values() if task in source.tasks)
 
 
 def needs(task: str) -> tuple[str, ...]:
@@ -87,9 +57,42 @@ def is_folder(name: str) -> bool:
     return name.endswith("/")
 
 
-def folder_of(name: str) -> str:
-    """Returns the folder of a file's name, with its "/"; empty for files that are not in a folder."""
-    return name[: name.rfind("/") + 1]
+def need_of(name: str) -> str:
+    """Returns the need that a file belongs to: that of its folder, or its own."""
+    folder = name[: name.rfind("/") + 1]
+    return folder if folder in _FOLDERS else name
+
+
+_FOLDERS = ("chabsa/chABSA-dataset/", "train/", "dev/", "test/")
+_IN_FOLDER = re.compile(
+    r"(?:^|/)(chabsa/chABSA-dataset/[^/]+\.json|(?:train|dev|test)/[^/]+\.knp)$"
+)
+
+
+def names_by_path() -> dict[str, str]:
+    """Returns the reference's names of raw files by the end of their paths in the repositories and its own.
+
+    Of files in folders, by the names of the published ones alone.
+    """
+    names = {name.rpartition("/")[2]: name for name in published() if need_of(name) != name}
+    for info in tasks().values():
+        for name, path in (info.source.files if info.source else {}).items():
+            if not is_folder(name):
+                # JGLUE is also found without its folder `datasets`.
+                names |= {name: name, path: name, path.removeprefix("datasets/"): name}
+    return names
+
+
+def name_of(path: str, names: Mapping[str, str]) -> str | None:
+    """Returns the reference's name of the raw file that a path with "/" stands for; None if it is another.
+
+    `names`: as `names_by_path` returns them.
+    """
+    if found := _IN_FOLDER.search(path):
+        return found[1]
+    parts = path.split("/")
+    tails = ("/".join(parts[at:]) for at in range(len(parts)))
+    return next((names[tail] for tail in tails if tail in names), None)
 
 
 # Raw files as they were found.
@@ -101,7 +104,7 @@ class Status(StrEnum):
     PUBLISHED = "published"
     """Its SHA-256 is that of the published file."""
     UNVERIFIED = "unverified"
-    """The digest of the published file is unknown; this one has as many samples."""
+    """The digest of the published file is unknown; if the number of its samples is, this one has as many."""
     CHANGED = "changed"
     """It is not the published file."""
 
@@ -113,12 +116,26 @@ class RawFile:
     name: str
     label: str
     content: bytes
-    status: Status
+    status: Status = Status.CHANGED
 
     @property
     def sha256(self) -> str:
         """The digest of the content, in lower-case hex."""
         return hashlib.sha256(self.content).hexdigest()
+
+
+def raw_file(name: str, label: str, content: bytes) -> RawFile:
+    """Returns a raw file with what is known about it."""
+    file = RawFile(name, label, content)
+    if name in published():
+        is_changed = file.sha256 != published()[name].sha256
+        status = Status.CHANGED if is_changed else Status.PUBLISHED
+    else:
+        is_unknown = need_of(name) == name and (
+            name not in DOCUMENTED or _sample_count(file) == DOCUMENTED[name]
+        )
+        status = Status.UNVERIFIED if is_unknown else Status.CHANGED
+    return RawFile(name, label, content, status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,56 +166,6 @@ class RawFiles:
 def worst(statuses: Iterable[Status]) -> Status:
     """Returns the worst of these statuses."""
     return max(statuses, key=list(Status).index)
-
-
-# Which raw file a path stands for: in checkouts, in the reference's raw_files/ and in the cache folder.
-
-
-_TAIL = 4  # most components of a path that decide
-_CHABSA = "chabsa/chABSA-dataset/"
-_ANNOTATED = re.compile(r"(?:^|/)(?:chABSA-dataset|chABSA)/([^/]+_ann\.json)$")
-_REFERENCE = re.compile(
-    r"(?:^|/)(chabsa/chABSA-dataset/[^/]+\.json|(?:train|dev|test)/[^/]+\.knp)$"
-)
-_DOCUMENT = re.compile(r"(?:^|/)knp/([^/]{1,8})/([^/]+)\.knp$")
-_ID_LIST = re.compile(rf"(?:^|/)id/({'|'.join(SPLITS)})\.id$")
-
-
-def name_of(path: str) -> str | None:
-    """Returns the reference's name of the raw file that a path stands for; None if it is another file.
-
-    Paths end as in the published repositories or as in the reference's raw_files/.
-    """
-    if found := _REFERENCE.search(path):
-        return found[1]
-    if found := _ANNOTATED.search(path):
-        return _CHABSA + found[1]
-    parts = path.split("/")
-    tails = ("/".join(parts[-count:]) for count in range(min(_TAIL, len(parts)), 0, -1))
-    return next((_names_by_tail()[tail] for tail in tails if tail in _names_by_tail()), None)
-
-
-def id_list_of(path: str) -> str | None:
-    """Returns the split whose documents a file of the Wikipedia corpus lists."""
-    found = _ID_LIST.search(path)
-    return found[1] if found else None
-
-
-def document_of(path: str) -> str | None:
-    """Returns the id of a document as the repository of the Wikipedia corpus stores it."""
-    found = _DOCUMENT.search(path)
-    return found[2] if found and found[2].startswith(found[1]) else None
-
-
-@cache
-def _names_by_tail() -> Mapping[str, str]:
-    tails: dict[str, str] = {}
-    for source in sources().values():
-        for name, path in source.files.items():
-            if not is_folder(name):
-                # JGLUE is also found without its folder `datasets`.
-                tails |= {name: name, path: name, path.removeprefix("datasets/"): name}
-    return MappingProxyType(tails)
 
 
 # Reads raw files as text, TSV, JSON and XML; errors name file and line.
@@ -338,24 +305,17 @@ def _parsed(file: RawFile, text: str, line: int | None) -> Any:
     raise InputError(problem, path=file.label, line=line)
 
 
-def has_documented_count(file: RawFile) -> bool:
-    """Whether a file has as many samples as are documented for the published one.
-
-    False for files whose published digest is known.
-    """
+def _sample_count(file: RawFile) -> int | None:
+    """Returns the number of samples of a file of JGLUE; None where it is none."""
     try:
-        return file.name in DOCUMENTED and _sample_count(file) == DOCUMENTED[file.name]
+        if file.name.startswith("jnli"):
+            return sum(1 for _ in json_lines(file))
+        root, document = json_document(file)
+        articles = root.items(document, "data")
+        paragraphs = (each for at, article in articles for each in at.items(article, "paragraphs"))
+        return sum(1 for at, paragraph in paragraphs for _ in at.items(paragraph, "qas"))
     except InputError:
-        return False
-
-
-def _sample_count(file: RawFile) -> int:
-    if file.name.startswith("jnli"):
-        return sum(1 for _ in json_lines(file))
-    root, document = json_document(file)
-    articles = root.items(document, "data")
-    paragraphs = (each for at, article in articles for each in at.items(article, "paragraphs"))
-    return sum(1 for at, paragraph in paragraphs for _ in at.items(paragraph, "qas"))
+        return None
 
 
 def _refuse_constant(name: str) -> NoReturn:
