@@ -21,11 +21,20 @@ from pfgen_rs import InputError, SettingsError
 from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval import averages, registry
 from pfgen_rs.llm_jp_eval.averaging import AVERAGED, split_score
+from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
 from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import (
+    Evaluation,
+    Plan,
+    ScoreSettings,
+    evaluate,
+    score_config,
+    standard_errors,
+    write_results,
+)
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.permutation import sign_flip
 from pfgen_rs.stats.shares import wilson
@@ -413,7 +422,7 @@ def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path, data: Path) -
     assert "unknown task 'mmlu'" in jp_eval("report", swallow, "--tasks", "mmlu").stderr
 
 
-@pytest.mark.parametrize("kind", ["radar", "bars"])
+@pytest.mark.parametrize("kind", ["radar", "bars", "diagnosis"])
 def test_plots_are_written(folder: Path, tmp_path: Path, kind: str) -> None:
     paths = [folder / "model-0.0b", folder / "model-1.1b", folder / "some"]
     out = tmp_path / "figure.svg"
@@ -438,6 +447,8 @@ def test_plots_say_what_they_do_not_draw(folder: Path, tmp_path: Path, data: Pat
         many[-1].symlink_to(folder / "some")
     told = jp_eval("plot", "radar", *many[:15], "--out", out).stderr
     assert "too many runs for one radar chart: 15" in told
+    told = jp_eval("plot", "diagnosis", *many[:7], "--out", out).stderr
+    assert "too many runs for one figure: 7, at most 6" in told
     assert jp_eval("plot", "bars", *many[1:], "--out", out).stderr == ""
     done = jp_eval("plot", "bars", *many, "--out", out)
     assert "only the 40 best of 41 runs are shown" in done.stderr
@@ -656,3 +667,79 @@ def test_shares_of_right_answers_in_clusters_are_not_independent(
     right = asked(made_run("perfect", skill=2.0, samples=40), 4, "mawps")
     found = report_of([right]).estimates["perfect"]["mawps"]
     assert (found.low, found.high) == pytest.approx((wilson(10, 10)[0], 1.0))
+
+
+# Profiles, what was not computed, and what answers lost to form
+
+
+def test_runs_of_a_profile_without_an_average_are_compared(data: Path, tmp_path: Path) -> None:
+    paths = []
+    for name, right in (("a", 0.3), ("b", 0.6)):
+        paths.append(tmp_path / name)
+        made_scores(paths[-1], data, right=right, chosen=NLI, profile="swallow")
+    found = jp_json("report", *paths)
+    assert (found["average"], found["runs"]) == ("", ["a", "b"])
+    assert found["scores"]["a"]["NLI"]["low"] is not None
+    assert found["ranks"] == {"a": None, "b": None}
+    assert {pair["column"] for pair in found["pairs"]} == {"NLI", *NLI}
+    text = jp_eval("report", *paths, "--html", tmp_path / "page.html")
+    assert text.exit_code == 0, text.stderr
+    assert "30 samples" in text.stdout
+    done = jp_eval("report", paths[0], "--average", "AVR")
+    assert "the profile swallow has no average" in done.stderr
+
+
+def test_what_was_not_computed_is_missing_with_its_reason(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "some", tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    record = json.loads(path.read_text("utf-8"))
+    record["profiles"]["1.3.0"]["not_computed"] = {"alt-e-to-j_comet_wmt22": "needs a model"}
+    path.write_text(json.dumps(record), "utf-8")
+    found = jp_json("report", tmp_path / "run")
+    told = "missing, since it was not computed: alt-e-to-j_comet_wmt22 (needs a model)"
+    assert told in found["notes"]
+    [column] = [each for each in found["scores"]["run"] if each.startswith("alt-e-to-j")]
+    assert found["scores"]["run"][column]["value"] is None
+    assert jp_json("report", folder / "some")["scores"]["some"]["AVR"]["value"] is None
+
+
+def test_profiles_of_a_run_stand_side_by_side(data: Path, tmp_path: Path) -> None:
+    datas = read_tasks(data, NLI)
+    outputs = {each.task: [f"{s.output}\n" for s in each.samples] for each in datas}
+    evaluations = {name: evaluate(datas, outputs, name) for name in ("1.3.0", "swallow")}
+    main, other = (ScoreSettings(name) for name in evaluations)
+    config = score_config(datas, main)
+    write_results(tmp_path / "run", datas, evaluations, config, main, [Plan(datas, other)])
+    found = jp_json("report", tmp_path / "run")["profiles"]["run"]
+    assert [found[name]["scores"]["jamp_exact_match"] for name in found] == [0.0, 1.0]
+    lines = [line.split() for line in jp_eval("report", tmp_path / "run").stdout.splitlines()]
+    assert ["jamp_exact_match", "0.0000", "1.0000"] in lines
+    assert ["jamp", "100.0", "100.0"] in lines  # right if stripped, any form
+
+
+def test_what_is_lost_to_form_is_reported_by_run(folder: Path, tmp_path: Path) -> None:
+    paths = [folder / "model-0.0b", folder / "model-1.1b"]
+    found = jp_json("report", *paths)["diagnosis"]
+    for path in paths:
+        assert found[path.name] == json.loads((path / "scores.json").read_bytes())["diagnosis"]
+    shutil.copy(paths[0] / "result.json", tmp_path / "alone.json")
+    alone = jp_json("report", tmp_path / "alone.json")["diagnosis"]["alone"]
+    assert alone["jamp"]["right"] == found["model-0.0b"]["jamp"]["right"]
+    text = jp_eval("report", *paths).stdout
+    assert "\nmeans over tasks\n" in text
+    wrong = [each["samples"] - each["right"] for each in found["model-1.1b"].values()]
+    share = f"{100 * sum(wrong) / 30 / len(wrong):.1f}"
+    lost = [line.split() for line in text.split("lost to form")[1].splitlines()]
+    assert [line[2] for line in lost if line[:1] == ["1"]] == [share]
+
+
+def test_reports_are_written_as_markdown(folder: Path, tmp_path: Path) -> None:
+    hostile = tmp_path / "a|b<img src=x>`c"
+    shutil.copytree(folder / "model-0.0b", hostile)
+    text = jp_eval("report", hostile, folder / "model-1.1b", "-f", "markdown").stdout
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert "<img" not in text
+    assert "`" not in text
+    [row] = [line for line in rows if "a&#124;b&lt;img src=x&gt;&#96;c" in line and "to" in line]
+    assert row.count("|") == 7
+    assert "| AVR |" in text

@@ -257,3 +257,25 @@ def test_hostile_texts_are_shown_and_do_nothing(page: Page, tmp_path: Path) -> N
 
     assert sorted(shown) == sorted(map(boxed, texts))
     assert page.locator("main img, main script, main b.bold").count() == 0
+
+
+def test_answers_lost_to_form_are_shown(page: Page, new_page: NewPage, tmp_path: Path) -> None:
+    frame = made_run("x", samples=4, chosen=("jamp",)).frame
+    preds = ["正解0 ", "<img src=x>\u202e", "「正解2」", "正解3"]
+    frame = frame.with_columns(pred=pl.Series(preds), value=pl.Series([0.0, 0.0, 0.0, 1.0]))
+    run = ReportRun("x", frame)
+    write_report_page(report_of([run]), [run], tmp_path / "page.html")
+    opened(page, tmp_path / "page.html")
+    bar = page.locator("details.lost td.shares rect")
+    found = bar.evaluate_all("all => all.map(r => [r.getAttribute('class'), r.getBBox().width])")
+    parts = ("right", "stripped", "unquoted", "wrong")
+    assert [(name, round(width, 2)) for name, width in found] == [(name, 25.0) for name in parts]
+    page.locator("details.examples summary").click()
+    told = page.locator("details.examples").inner_text()
+    assert "0: 正解0  → 正解0" in told
+    assert "U+202E" in told
+    assert page.locator("details.lost img").count() == 0
+    narrow = new_page(viewport={"width": 360, "height": 740}, color_scheme="dark", locale="ja-JP")
+    opened(narrow, tmp_path / "page.html")
+    assert narrow.locator("#lost").inner_text() == "形式だけで失われた回答"
+    assert narrow.evaluate("document.documentElement.scrollWidth") == 360

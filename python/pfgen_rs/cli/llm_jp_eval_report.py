@@ -27,8 +27,9 @@ _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: 
 _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_LOST = "lost to form"
 _DIAGNOSIS = (
-    "% of answers, each counted once: by the first reading that makes it right",
+    "% of answers, each counted by the first reading that makes it right",
     "scores do not count forms; columns after 'wrong' say what wrong answers are",
 )
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
@@ -305,9 +306,10 @@ def _diagnosis_parts(
     """Yield a table of shares by task, or of their means by run if there are several."""
     from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES, mean_shares
 
-    title, first, every = "lost to form", "task", list(diagnoses.values())
+    first, every = "task", list(diagnoses.values())
+    captions = list(_DIAGNOSIS)
     if len(every) > 1:
-        title, first = "lost to form, means over tasks", "no."
+        first, captions = "no.", ["means over tasks", *captions]
         rows = {str(place): mean_shares(own.values()) for place, own in enumerate(every, 1)}
     else:
         rows = {
@@ -320,11 +322,11 @@ def _diagnosis_parts(
         headings = [NAMES[name] for name in names]
         numbers = [*headings, "no."]
         tables.append(
-            terminal.new_table(first, *headings, numbers=numbers, title=title, rows=cells)
+            terminal.new_table(first, *headings, numbers=numbers, title=_LOST, rows=cells)
         )
     if rows:
         yield terminal.first_that_fits(*tables)
-        yield from map(terminal.cell, _DIAGNOSIS)
+        yield from map(terminal.cell, captions)
 
 
 def _percent(share: float | None) -> str:

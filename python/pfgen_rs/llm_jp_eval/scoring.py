@@ -275,13 +275,10 @@ def diagnosed(
     """Returns what the answers to each task lost to form (see `diagnosis.Diagnosis`)."""
     board = registry.find_profile(evaluation.profile)
     known = {data.task: data for data in datas}
-    metrics = {
-        data.task: profiles.computed_as(board, profiles.metrics_of(board, data)[0])
-        for data in datas
-    }
+    metrics = {data.task: profiles.metrics_of(board, data)[0] for data in datas}
     return diagnosis.diagnosed(
         evaluation.frame,
-        {task: "" if measures.unavailable(name) else name for task, name in metrics.items()},
+        {task: profiles.computed_as(board, name) for task, name in metrics.items()},
         lambda task, texts: reading.task_predictions(known[task], texts, evaluation.profile),
         {data.task: data.labels for data in datas},
         {data.task for data in datas if data.answer_pattern},

@@ -119,14 +119,15 @@ def category_columns(
 ) -> list[Column]:
     """Returns the categories in the order of the profile, then one's own, and STS twice: both correlations.
 
-    `known`: the scores of the runs, with which the categories outside of the main average are there.
+    `known`: the scores of the runs, with which the categories outside of the main average are there, those
+    of other tasks too.
     `stated`: names of categories in result files, of which those that are not known here have no parts.
     """
     board = _with_own_categories(registry.find_profile(profile))
     made = {
         name: Column(name, "category", parts)
-        for name in board.categories
-        if (parts := _category_parts(board, name, 1, known))
+        for name in dict.fromkeys([*board.categories, *averaging.categories()])
+        if name not in (_STS, "") and (parts := _category_parts(board, name, 1, known))
     }
     main = board.averages.get(board.average, ())
     found = [each for name, each in made.items() if name in main or each.has_value(known)]
@@ -144,13 +145,14 @@ def task_columns(
 ) -> list[Column]:
     """Returns a column for each task, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: all that are registered). `known`: the scores of the runs; those that registered
+    `chosen`: tasks (default: those of the profile). `known`: the scores of the runs; those that registered
     tasks do not have follow, named after their task, or after task and metric if that name is `taken` or the
     task has several.
     """
-    homes = _homes(registry.find_profile(profile))
-    order = averaging.categories()
-    infos = [each for each in registry.tasks().values() if chosen is None or each.name in chosen]
+    board = registry.find_profile(profile)
+    homes, order = _homes(board), averaging.categories()
+    names = board.tasks if chosen is None else chosen
+    infos = [each for each in registry.tasks().values() if each.name in names]
     found: list[Column] = []
     for info in sorted(infos, key=lambda each: _place(each, order, [*homes])):
         metric = info.metrics[0] if info.metrics else ""
@@ -199,7 +201,9 @@ def _category_parts(
     board: registry.Profile, category: str, categories: int, known: Container[str] = ()
 ) -> tuple[Part, ...]:
     """Returns the parts of a category; none if it is not the mean of scores."""
-    scores = [*board.categories.get(category, ())]
+    own = [each for each in registry.tasks().values() if each.category == category]
+    others = [f"{each.name}_{each.metrics[0]}" for each in own if each.metrics]
+    scores = [*board.categories.get(category, others)]
     split = {score: averaging.split_score(score, registry.tasks()) for score in scores}
     if not all(metric for _, metric in split.values()):
         return ()
