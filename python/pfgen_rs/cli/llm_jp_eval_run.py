@@ -1,6 +1,7 @@
 """`pfgen-rs llm-jp-eval run`, `prompts` and `score`: asking a model, here or elsewhere, and scoring it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -109,8 +110,18 @@ def run(
 
 @options.with_options(llm_jp_eval.SampleOptions, "samples", without=("chat",))
 def prompts(
-    out: Annotated[str, options.out_option("FILE|-", "File to write, or - for stdout.")],
     samples: llm_jp_eval.SampleOptions,
+    out: Annotated[
+        str | None, options.out_option("FILE|-", "File to write, or - for stdout.")
+    ] = None,
+    exchange: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder to write TASK.eval-prompt.json to instead, the files that llm-jp-eval's inference "
+            "repository reads.",
+        ),
+    ] = None,
     prompt_format: Annotated[
         Literal["jsonl", "openai-completions", "openai-chat"],
         typer.Option(
@@ -130,14 +141,23 @@ def prompts(
 
     Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
     lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
-    then tells outputs to other prompts.
+    then tells outputs to other prompts. With --exchange, llm-jp-eval's own pipelines generate, and 'score'
+    reads the folder that they write.
 
-    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+    For example:
+
+    - `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+
+    - `pfgen-rs llm-jp-eval prompts --exchange prompts`
     """
     from pfgen_rs.io import atomic, json_lines
-    from pfgen_rs.llm_jp_eval import scoring
+    from pfgen_rs.llm_jp_eval import exchange as exchanging, scoring
     from pfgen_rs.llm_jp_eval.prompts import items
 
+    if (out is None) == (exchange is None):
+        raise typer.BadParameter(
+            "exactly one of --out and --exchange is needed", param_hint="--out"
+        )
     ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
     if not ours and not model:
         raise typer.BadParameter(
@@ -145,6 +165,11 @@ def prompts(
         )
     settings = scoring.ScoreSettings(n=samples.limit, prompts=samples.prompts())
     plans = samples.plans(profile, settings)
+    if exchange is not None:
+        count = exchanging.write_exchange(exchange, plans)
+        written = f"{counted(count, 'prompt')} of {counted(len(plans[0].datas), 'task')}"
+        process.emit(f"wrote {written} to {exchange}\n")
+        return
     if not (ours or chat) and any(own.prompts.has_turns for _, own in plans):
         raise typer.BadParameter(
             "the prompts are chats: use openai-chat or jsonl", param_hint="--format"
@@ -160,7 +185,7 @@ def prompts(
         )
         for item, sampling in found.values()
     ]
-    if out == "-":
+    if out is None or out == "-":
         process.emit(b"".join(lines).decode())
         return
     atomic.write_atomic(Path(out), b"".join(lines))
@@ -175,8 +200,8 @@ def score(
         Path,
         typer.Argument(
             metavar="OUTPUTS",
-            help="JSON lines (also .gz, .xz, .zst) with id and output, or what OpenAI's batch API or vLLM's "
-            "run-batch returned.",
+            help="JSON lines (also .gz, .xz, .zst) with id and output, what OpenAI's batch API or vLLM's "
+            "run-batch returned, or llm-jp-eval's folder of TASK.eval-generated.json.",
             show_default=False,
         ),
     ],
@@ -197,20 +222,36 @@ def score(
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
     say how the prompts were made, for the signature and result.json; for the outputs.jsonl of a run, this is
-    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples.
+    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples, and
+    so must the prompts in the files of llm-jp-eval's inference, whose _config.json says more.
 
-    Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+    For example:
+
+    - `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
+
+    - `pfgen-rs llm-jp-eval score outputs/run1 --out scores`
     """
-    from pfgen_rs.llm_jp_eval import prompts, running, scoring
+    from pfgen_rs.llm_jp_eval import exchange, prompts, running, scoring
 
     every = "all" in llm_jp_eval.listed_names(samples.tasks)
-    names = llm_jp_eval.listed_names(profile) or ["1.3.0"]
-    found = prompts.read_outputs(outputs, samples.split_of(names[0]))
     settings = scoring.ScoreSettings(
         n=samples.limit, prompts=samples.prompts(None), all_tasks=every
     )
-    plans = samples.plans(names, settings, found)
-    matched = running.plans_of_outputs(found, plans)
+    names = llm_jp_eval.listed_names(profile)
+    if files := exchange.exchange_files(outputs):
+        exchanged = exchange.read_exchange(files)
+        settings = exchanged.settings(settings)
+        names = names or [settings.profile]
+        samples = replace(
+            samples,
+            shots=exchanged.shots(samples.shots),
+            tasks=samples.tasks or list(exchanged.records),
+        )
+        matched = exchanged.matched(samples.plans(names, settings))
+    else:
+        names = names or ["1.3.0"]
+        found = prompts.read_outputs(outputs, samples.split_of(names[0]))
+        matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
     try:
         evaluations = {
             own.profile: scoring.evaluate(

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
@@ -16,32 +15,17 @@ from pfgen_rs.io import cleaning
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import measures, metric
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "right": "right",
-        "stripped": "stripped",
-        "first_line": "1st line",
-        "without_thoughts": "thoughts",
-        "without_prefix": "prefix",
-        "unquoted": "quotes",
-        "lower_cased": "capitals",
-        "normalised": "NFKC",
-        "all": "several",
-        "form": "any form",
-        "wrong": "wrong",
-        "empty": "empty",
-        "cut": "cut",
-        "other_language": "language",
-        "no_label": "no label",
-    }
+FORMS = (
+    *("stripped", "first_line", "without_thoughts", "without_prefix", "unquoted"),
+    *("lower_cased", "normalised", "all"),
 )
-"""Shares that a diagnosis has, with the headings of their columns."""
-FORMS = (*NAMES,)[1:9]
 """Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
+SIGNS = ("empty", "cut", "other_language", "no_label")
+"""What is said of wrong answers that no form makes right."""
 PARTS = ("right", *FORMS, "wrong")
 """What all answers consist of."""
-SIGNS = (*NAMES,)[11:]
-"""What is said of wrong answers that no form makes right."""
+NAMES = ("right", *FORMS, "form", "wrong", *SIGNS)
+"""Shares that a diagnosis has: `form` is the sum of the forms."""
 
 _EXAMPLES = 3
 _SHOWN = 80  # characters of a text in examples

@@ -92,8 +92,7 @@ def sample_metric(
     """
 
     def register(value: SampleValue) -> SampleValue:
-        known = _METRICS.get(name)
-        _check_name(name, value, known and known.value)
+        _check_name(name, value)
         _METRICS[name] = SampleMetric(name, value, column, native, lacks, with_inputs)
         return value
 
@@ -104,19 +103,19 @@ def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
     """Register a function of all predictions and golds of a task. Raises as `sample_metric` does."""
 
     def register(figure: TaskFigure) -> TaskFigure:
-        _check_name(name, figure, _FIGURES.get(name))
+        _check_name(name, figure)
         _FIGURES[name] = figure
         return figure
 
     return register
 
 
-def _check_name(name: str, new: object, known: object) -> None:
+def _check_name(name: str, new: Callable[..., object]) -> None:
     if not _NAME.fullmatch(name) or name in CORRELATIONS:
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
         )
-    known = known or (_FIGURES.get(name) or _METRICS.get(name))  # of the other kind
+    known = _METRICS[name].value if name in _METRICS else _FIGURES.get(name)
     if known is not None and _home(known) != _home(new):
         raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
 

@@ -231,7 +231,7 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     known, given = _settings_of_run(found.path, settings.profile), settings.prompts
     if known is not None:
         prompts, sampling = replace(known[0], intro=given.intro), known[1]
-        _check_chosen_prompts(found.path, given, prompts)
+        check_chosen_prompts(found.path, given, prompts)
         matched = matching_outputs(datas, found, settings.n, prompts, sampling["top_p"])
     else:
         prompts = given if given.shots is not None else replace(given, shots=SHOTS)
@@ -245,7 +245,8 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     return Plan(datas, replace(settings, prompts=prompts, sampling=sent)), matched
 
 
-def _check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+def check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
+    """Raise `SettingsError` if settings of prompts were chosen that are not those of outputs."""
     for name, value in asdict(chosen).items():
         own = getattr(made, name)
         if value not in (None, False, own):

@@ -290,6 +290,8 @@ def diagnosed(
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
 SAMPLING = ("temperature", "seed", "top_p")
+ELSEWHERE = ("reasoning_parser", "output_length_delta", "system_prompt")
+"""What signatures say of inference made elsewhere, if it is known."""
 _UNKNOWN = "unknown"
 
 
@@ -301,6 +303,7 @@ class ScoreSettings:
     data; the result file then has averages. `sampling`: what is known of `temperature`, `seed` and `top_p`;
     `None` as a value leaves one to the engine. If nothing is known, not even that outputs had the maximum
     lengths of `prompts`, it is `None`. `runs`: numbers of examples, if tasks are asked with several.
+    `inference`: what else is known of inference made elsewhere.
     """
 
     profile: str = "1.3.0"
@@ -309,6 +312,7 @@ class ScoreSettings:
     all_tasks: bool = False
     sampling: Mapping[str, float | None] | None = field(default_factory=dict)
     runs: tuple[int, ...] = ()
+    inference: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         registry.find_profile(self.profile)
@@ -348,6 +352,7 @@ def signature(
     parts += [] if digest is None else [f"prompt:{digest}"]
     parts += ["mode:chat"] if made.mode == "chat" else []
     parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
+    parts += [f"{name}:{chosen.inference[name]}" for name in ELSEWHERE if name in chosen.inference]
     return "|".join(parts)
 
 
@@ -410,6 +415,7 @@ def scores_record(
             }
             for name, found in evaluations.items()
         },
+        **_inference(settings),
         "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen, datas).items()},
     }
 
@@ -426,7 +432,12 @@ def score_config(
         "profile": settings.profile,
         "n": settings.n,
         **asdict(settings.prompts),
+        **_inference(settings),
     }
+
+
+def _inference(settings: ScoreSettings) -> dict[str, Any]:
+    return {"inference": dict(settings.inference)} if settings.inference else {}
 
 
 def result_content(

@@ -49,12 +49,11 @@ def are_equal(one: str, other: str) -> bool:
         return False
     if _are_same(*values):
         return True
-    units = [found[0].strip(" \\{}^") if (found := _UNIT.search(v)) else "" for v in values]
-    return (
-        any(units)
-        and not (all(units) and units[0] != units[1])
-        and _are_same(*(_UNIT.sub("", value) for value in values))
-    )
+    found = [_UNIT.search(value) for value in values]
+    units = [(unit[1] or unit[0]).strip(" \\{}^") if unit else "" for unit in found]
+    if not any(units) or (all(units) and units[0] != units[1]):
+        return False
+    return _are_same(*(_UNIT.sub("", value) for value in values))
 
 
 def _answer(text: str) -> str:

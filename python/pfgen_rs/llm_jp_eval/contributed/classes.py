@@ -18,10 +18,7 @@ def balanced_accuracy(predictions: Sequence[str], golds: Sequence[str]) -> float
     expected = list(map(normalized_gold, golds))
     counts = Counter(expected)
     hits = Counter(g for p, g in zip(predictions, expected, strict=True) if p == g)
-    total = 0.0
-    for (
-        name,
-        count,
-    ) in counts.items():  # in this order, not compensated: the last digit depends on it
+    total = 0.0  # a running sum in this order, on which the last digit depends
+    for name, count in counts.items():
         total += hits[name] / count
     return total / len(counts)

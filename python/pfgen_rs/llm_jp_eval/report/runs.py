@@ -24,6 +24,7 @@ _MUST_AGREE = ("profile", "split")
 _MAY_DIFFER = (
     *("shots", "prompt", "mode", "max_tokens"),
     *("temperature", "seed", "top_p", "raw", "v"),
+    *scoring.ELSEWHERE,
 )
 """Settings that may be what is compared."""
 _UNKNOWN = "unknown"
@@ -267,7 +268,8 @@ def _settings(signature: str | None) -> dict[str, str]:
     if "variant" in parts:  # as signatures said before there were profiles
         known = parts.pop("variant")
         parts["profile"] = DEFAULT if known == "upstream" else known
-    return {**_USUAL, **dict.fromkeys(scoring.SAMPLING, "unknown"), **parts}
+    usual = {**_USUAL, **dict.fromkeys(scoring.ELSEWHERE, "none")}
+    return {**usual, **dict.fromkeys(scoring.SAMPLING, "unknown"), **parts}
 
 
 def _names(files: Sequence[Path]) -> list[str]:
