@@ -47,7 +47,7 @@ _AFTER = ("。", ".", "です", "である", "になります", "となります
 _JAPANESE = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff々〆〇]")
 _KANA = re.compile("[\u3041-\u30fa]")
 _LETTERS = 3  # fewest that tell a language
-_SENTENCE = 20  # letters among which Japanese has kana
+_CHINESE = frozenset("的是了我你他们們这這吗嗎")  # of which sentences have several
 
 Read = Callable[[str, Sequence[str]], Sequence[str]]
 Pair = tuple[str, str]
@@ -291,12 +291,12 @@ def _is_japanese(gold: str) -> bool:
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether under a tenth of at least three letters are kana or kanji, or of at least 20 none is kana."""
+    """Whether under a tenth of three or more letters are Japanese, or there are Chinese words and no kana."""
     letters = _count_letters(text)
     if letters < _LETTERS:
         return False
     few = 10 * len(_JAPANESE.findall(text)) < letters
-    return few or (letters >= _SENTENCE and _KANA.search(text) is None)
+    return few or (len(_CHINESE.intersection(text)) > 1 and _KANA.search(text) is None)
 
 
 def _count_letters(text: str) -> int:
