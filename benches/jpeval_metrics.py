@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def beside_loop(outputs: list[str], golds: list[str]) -> dict[str, float]:
-    """Microseconds an output, and how often that is the loop's time, by rows and by the way they are given."""
+    """Microseconds an output, and how often that is the loop's time, by rows and by the way they come."""
     calls = (partial(loop_mean, by_table), partial(loop_mean, by_expression))
     some = outputs[:SAMPLE], golds[:SAMPLE]
     if len({call(*some) for call in (*calls, of_lists, of_columns, of_predictions)}) > 1:

@@ -14,6 +14,7 @@ import pytest
 import pfgen_rs
 from helpers import pfgen
 from jpeval_data import PUBLISHED
+from jpeval_exam import OUTPUTS
 from pfgen_rs import Benchmark, Result, SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.integrations import HARNESSES, harness_path
@@ -449,3 +450,21 @@ def test_tasks_and_groups_are_those_of_the_registry(tmp_path: Path) -> None:
     whole = [f"llm_jp_eval_{name}" for name in ("nli", "qa", "rc", "mc", "el", "fa", "mr", "jsts")]
     assert described["_llm_jp_eval"]["task"] == whole
     assert pfgen("harness-path", "lm_eval").stdout.strip() != where
+
+
+def test_a_task_of_ones_own_has_our_figures(own_tasks: Path, tmp_path: Path) -> None:
+    answers, asked = tmp_path / "answers.jsonl", tmp_path / "asked.json"
+    lines = [
+        json.dumps({"question": f"my_exam/test/{n}", "answer": text})
+        for n, text in enumerate(OUTPUTS)
+    ]
+    answers.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    model = ["--model", "recorded", "--model_args", f"answers={answers},asked={asked}"]
+    where = ["--include_path", str(harness_path("lm_eval")), "--output_path", "out"]
+    run_lm_eval(tmp_path, [*model, *where, "--tasks", "llm_jp_eval_exam"])  # its category
+    [path] = tmp_path.glob("out/*/results_*.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    expected = evaluate(read_tasks(None, ["my_exam"]), {"my_exam": OUTPUTS})
+    assert_figures(found["results"], expected)
+    assert found["groups"]["llm_jp_eval_exam"]["score,llm_jp_eval"] == pytest.approx(2 / 3)
+    assert "|shots:4,my_exam=0|" in found["configs"]["llm_jp_eval_my_exam"]["metadata"]["signature"]

@@ -162,7 +162,7 @@ def test_leftovers_of_killed_processes_are_removed(jpeval_mini: Path, tmp_path: 
 def test_converting_takes_seconds(jpeval_raw: Path, tmp_path: Path) -> None:
     begun = time.process_time()
     convert(jpeval_raw, tmp_path / "out")
-    assert time.process_time() - begun < 60  # ten on a machine with nothing else to do
+    assert time.process_time() - begun < 120  # twenty on a machine with nothing else to do
 
 
 def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> None:
@@ -409,8 +409,8 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
 def test_the_real_raw_files(jpeval_raw: Path) -> None:
     found = install_raw(jpeval_raw)
     assert found.folder == installed_raw()
-    assert sum(each.files for each in found.taken) == len(raw_files.published())
-    assert {each.status for each in found.taken} == {"published"}
+    assert sum(found.taken.values()) == len(raw_files.published())
+    assert {each.status for each in found.datasets} == {"published"}
     assert set(found.refused) == {"jnli_train.json", "jsquad_train.json"}
     assert all("does not have the" in reason for reason in found.refused.values())
     assert [each.task for each in found.missing] == ["jnli", "jsquad"]
@@ -421,7 +421,7 @@ def test_renamed_files_are_found_by_digest(published_raw: Files, tmp_path: Path)
     wanted = ["jcommonsenseqa_train.json", "jamp_test.tsv", "jamp_train.tsv"]
     for number, name in enumerate(wanted):
         found = install_raw(put(tmp_path / str(number), {"downloads/x.txt": published_raw[name]}))
-        assert [(each.name, str(each.status)) for each in found.taken] == [(name, "published")]
+        assert found.taken == {name: 1}
         assert (installed_raw() / name).read_bytes() == published_raw[name]
     assert "jamp" not in {each.task for each in found.missing}
 
@@ -494,7 +494,7 @@ def test_changed_files(published_raw: Files, jpeval_mini: Path, tmp_path: Path) 
     changed = published_raw["janli.tsv"].replace(b"\n", b"\r\n")
     put(tmp_path, {"JaNLI/janli.tsv": changed, "jamp_test.tsv": published_raw["jamp_test.tsv"]})
     found = install_raw(tmp_path)
-    assert [each.name for each in found.taken] == ["jamp_test.tsv"]
+    assert found.taken == {"jamp_test.tsv": 1}
     assert "SHA-256" in found.refused["janli.tsv"]
     assert not (installed_raw() / "janli.tsv").exists()
     with pytest.raises(InputError, match="contains none of the published raw files"):
@@ -627,18 +627,15 @@ def test_what_is_missing_is_downloaded(github: Repositories, published_raw: File
     train = "/yahoojapan/JGLUE/v1.1.0/datasets/jnli-v1.1/train-v1.1.json"
     github.served[train] = jnli_lines(JNLI)
     found = install_raw(names=["jamp", "jnli", "wiki_ner"])
-    assert {each.name: str(each.status) for each in found.taken} == {
-        "jamp_train.tsv": "published",
-        "jamp_test.tsv": "published",
-        "jnli_train.json": "unverified",
-        "jnli_test.json": "published",
-        **dict.fromkeys(("train/", "dev/", "test/"), "published"),
-    }
+    documents = {"train/": 1517, "dev/": 100, "test/": 200}
+    single = ("jamp_train.tsv", "jamp_test.tsv", "jnli_train.json", "jnli_test.json")
+    assert found.taken == {**dict.fromkeys(single, 1), **documents}
+    assert [str(each.status) for each in found.datasets] == ["published", "unverified", "published"]
     assert (found.missing, found.refused, len(github.asked)) == ((), {}, 5)
     files = files_below(installed_raw())
     assert len(files) == 1821
     assert all(published_raw[n] == c for n, c in files.items() if n != "jnli_train.json")
-    assert install_raw(names=["jamp", "wiki_pas"]).taken == ()
+    assert install_raw(names=["jamp", "wiki_pas"]).taken == {}
     assert len(github.asked) == 5
     assert convert(tasks=["jamp"]).tasks[0].status == "published"
 
@@ -654,7 +651,7 @@ def test_other_files_are_refused_and_downloads_go_on(
     assert list(files_below(installed_raw())) == ["jamp_train.tsv"]
     github.served[test] = b"another"
     found = install_raw(names=["jamp", "janli"])
-    assert [each.name for each in found.taken] == ["janli.tsv"]
+    assert found.taken == {"janli.tsv": 1}
     assert "is not the published file: SHA-256" in found.refused["jamp_test.tsv"]
     assert [each.names for each in found.missing] == [("jamp_test.tsv",)]
     assert len([path for path in github.asked if "train" in path]) == 1

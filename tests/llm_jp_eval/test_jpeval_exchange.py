@@ -204,6 +204,16 @@ def test_chats_with_turns_do_not_fit(data: Path, tmp_path: Path) -> None:
     assert (found["profile"], found["scores"]) == ("nejumi4", {"jamp@0_exact_match": 1.0})
 
 
+def test_ids_of_others_do_not_count(data: Path, prompts: Path, tmp_path: Path) -> None:
+    def numbered(record: dict[str, Any]) -> None:
+        for number, sample in enumerate(record["samples"]):
+            sample["id"] = number
+            del sample["digest"]
+
+    place = generated(prompts, tmp_path / "gen", change=numbered)
+    assert jp_json("score", place, "--data", data)["scores"]["jamp_exact_match"] == 1.0
+
+
 def test_a_single_file_and_chosen_tasks(data: Path, prompts: Path, tmp_path: Path) -> None:
     place = generated(prompts, tmp_path / "gen")
     found = jp_json("score", place / "jamp.eval-generated.json", "--data", data)
@@ -376,7 +386,10 @@ BAD: list[tuple[Change, str]] = [
     (whole(target_dataset="../jamp"), "must have 'samples', and 'jamp' as its 'target_dataset'"),
     (whole(samples={}), "must have 'samples'"),
     (whole(samples=["x"]), "sample 0 lacks the text 'prompt'"),
-    (whole(config={"output_length_delta": 9}), "jamp.eval-generated.json: was made with delta=9"),
+    (
+        whole(config={"output_length_delta": 9}),
+        "jamp.eval-generated.json: was made with output_length_delta=9",
+    ),
 ]
 
 

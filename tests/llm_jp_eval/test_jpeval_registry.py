@@ -17,6 +17,7 @@ from pfgen_rs.llm_jp_eval.conversion import converting
 from pfgen_rs.llm_jp_eval.evaluation_files import read_task, without_file
 from pfgen_rs.llm_jp_eval.prompts import template
 from pfgen_rs.training import StepEvaluator, TaskReward
+from places import DOCS
 
 Change = Callable[..., None]
 
@@ -104,6 +105,7 @@ WRONG: list[tuple[str, str]] = [
     ("metrics = []\nsource = 'web'", "'source' must be a table, not 'web'"),
     ("metrics = []\n[source]\nname = 'x'", "lacks the key 'source.repository'"),
     ("metrics = []\n[source]\nurl = 'x'", "unknown key 'source.url'"),
+    ("metrics = []\nanswer_pattern = '(答'", r"the answer pattern '\(答' is not a regular expr"),
     ("metrics = ", "not TOML"),
     ("tasks = 3", "'tasks' must be a list"),
     ("tasks = []\nshots = 4", "'shots' must be a list, not 4"),
@@ -244,3 +246,17 @@ def test_the_published_tasks_name_converters_that_there_are() -> None:
     assert names <= {*converting.CONVERTERS.names(), "wikipedia"}
     assert set(SHOTS) <= {*registry.tasks()}
     assert jp_json("tasks")[0]["source"]["converter"] == "chabsa"
+
+
+TABLE = DOCS / "specification" / "llm-jp-eval.md"
+
+
+def test_the_table_of_tasks_is_that_of_the_registry() -> None:
+    lines = TABLE.read_text("utf-8").splitlines()
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines]
+    found = {row[0]: row for row in rows if len(row) == 6 and row[0] in registry.tasks()}
+    assert {*found} == {*registry.find_profile(registry.DEFAULT).tasks}
+    for name, (_, category, metrics, length, _, licence) in found.items():
+        info = registry.find_task(name)
+        own = (info.category, ", ".join(info.metrics), str(info.output_length), info.licence)
+        assert own == (category, metrics, length, licence)

@@ -435,7 +435,7 @@ HOSTILE: dict[str, list[tuple[str | bytes, str]]] = {
         (problem(SCRIPT), "line 3: expected one <h> in <problem>, found 0"),
         (problem(SCRIPT + "<h/>"), "line 3: expected one <script> in <h>, found 0"),
     ],
-    "train/wiki90000001.knp": [("+ 1D\n", "line 1"), (b"\xff", "wiki90000001")],
+    "train/wiki90000001.knp": [("+ 1D\nEOS\n", "line 2"), (b"\xff", "wiki90000001")],
 }
 """Contents of raw files, and what is said of them."""
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from pfgen_rs.llm_jp_eval.conversion.knp import read_document
+from pfgen_rs.llm_jp_eval.conversion.raw_files import RawFile, Status
 from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples
 
 REST = "6 * 0 * 0 * 0 NIL"
-SIDS = ("a-1", "a-2", "a-3", "a-4", "a-5")
 TYPES = ["=", "=", "=", "=≒", "=≒", "=構", "=構≒"]
 TYPES += ["ガ", "ガ2", "が", "から", "ニ≒", "ヲ", "ト", "修飾"]
 REFERENTS = ["著者", "読者", "不特定:人", "不特定:人1", "不特定:人２"]
@@ -29,7 +28,7 @@ def tags(draw: st.DrawFn) -> str:
     mode = draw(st.sampled_from(["", "", "", ' mode="AND"', ' mode="OR"', ' mode="？"']))
     if draw(st.integers(0, 4)) == 0:
         return f'<rel type="{kind}"{mode} target="{draw(st.sampled_from(REFERENTS))}"/>'
-    sid, number = draw(st.sampled_from(("", *SIDS[:3], "x"))), draw(st.integers(0, 4))
+    sid, number = draw(st.sampled_from(("", "a-1", "a-2", "a-3", "x"))), draw(st.integers(0, 4))
     return f'<rel type="{kind}"{mode} target="都" sid="{sid}" id="{number}"/>'
 
 
@@ -66,10 +65,7 @@ def documents(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(1, 3))):
         place = f" MEMO: 括弧始:（ 括弧終:） 括弧位置:{draw(st.integers(0, 9))}"
         remarks += draw(st.sampled_from([[""], [""], [" 括弧削除", place], [place], [" MEMO:"]]))
-    comments = [
-        f"# S-ID:{draw(st.sampled_from(SIDS)) if draw(st.booleans()) else SIDS[at % 5]}{remark}"
-        for at, remark in enumerate(remarks)
-    ]
+    comments = [f"# S-ID:a-{number}{remark}" for number, remark in enumerate(remarks, start=1)]
     return "".join([draw(sentences(comment)) for comment in comments])
 
 
@@ -112,10 +108,15 @@ def corpus(jpeval: Path) -> dict[str, list[tuple[str, bytes]]]:
     }
 
 
+def raw_file(content: str | bytes, name: str = "knp/a.knp") -> RawFile:
+    data = content if isinstance(content, bytes) else content.encode()
+    return RawFile(name, name, data, Status.CHANGED)
+
+
 def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str, str]]]:
     """Inputs and outputs of each of the five tasks, from names and contents of documents, by name."""
     found: dict[str, list[tuple[str, str]]] = {task: [] for task in WIKI_TASKS}
     for name, content in sorted(documents):
-        for task, sample in document_samples(read_document(name, content)).items():
+        for task, sample in document_samples(raw_file(content, name)).items():
             found[task].append(sample)
     return found

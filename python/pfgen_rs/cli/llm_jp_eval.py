@@ -167,13 +167,18 @@ class SampleOptions:
         `outputs`: those to be scored; unless tasks are named, only those with outputs are there.
         """
         from pfgen_rs.llm_jp_eval import registry
-        from pfgen_rs.llm_jp_eval.plans import answered_tasks, plan
+        from pfgen_rs.llm_jp_eval.plans import answered_tasks, plan, profile_data
 
         names = listed_names(profiles) or [registry.DEFAULT]
-        found = []
+        found, read = [], dict[tuple[str, str], "TaskData"]()
         for name in dict.fromkeys(names):
-            named = self.tasks if outputs is None else self.tasks or answered_tasks(outputs, name)
-            datas = replace(self, tasks=named).datas(name)
+            wanted = listed_names(self.tasks) or (answered_tasks(outputs, name) if outputs else [])
+            datas, lacking = profile_data(
+                self.data, name, wanted, self.split_of(name), self.shots, read
+            )
+            if lacking:
+                by = "" if name == registry.DEFAULT else f" for {name}"
+                process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
             found.append(plan(datas, replace(settings, profile=name), self.shots))
         return found
 
@@ -182,24 +187,6 @@ class SampleOptions:
         from pfgen_rs.llm_jp_eval.registry import find_profile
 
         return self.split or find_profile(profile).split
-
-    def datas(self, profile: str = "1.3.0") -> "list[TaskData]":
-        """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval import evaluation_files, plans, registry
-        from pfgen_rs.llm_jp_eval.profiles import VARIANTS
-
-        wanted, split = listed_names(self.tasks), self.split_of(profile)
-        chosen = [task.name for task in registry.chosen_tasks(wanted, profile)]
-        without = evaluation_files.without_file(self.data, chosen, split)
-        there = [task for task in chosen if task not in without or task in wanted]
-        there = [task for task in there if task not in without or task not in VARIANTS]
-        read = evaluation_files.read_tasks(self.data, there, split, self.shots)
-        datas = plans.with_variants(read, without)
-        found = {data.task for data in datas}
-        if lacking := [task for task in without if task not in found]:
-            by = "" if profile == registry.DEFAULT else f" for {profile}"
-            process.remark(f"skipped{by}, because there is no data: {', '.join(lacking)}")
-        return datas
 
 
 def _template_text(path: Path | None, option: str) -> str | None:
@@ -279,7 +266,7 @@ def install(
     lines = list(missing_lines(found.missing))
     if lines:
         lines.append("get what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`")
-    count = counted(sum(each.files for each in found.taken), "raw file")
+    count = counted(sum(found.taken.values()), "raw file")
     lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 

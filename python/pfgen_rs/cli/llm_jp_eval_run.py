@@ -253,16 +253,7 @@ def score(
         found = prompts.read_outputs(outputs, samples.split_of(names[0]))
         matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
     try:
-        evaluations = {
-            own.profile: scoring.evaluate(
-                datas,
-                answers.texts,
-                own.profile,
-                allow_missing=allow_missing,
-                finish_reasons=answers.reasons,
-            )
-            for (datas, own), answers in matched
-        }
+        evaluations = running.evaluated(matched, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,19 @@ from pfgen_rs.llm_jp_eval.extraction import CUSTOM, answer_pattern
 from pfgen_rs.llm_jp_eval.measures import score_metrics
 from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
-_ABOUT = frozenset(
-    {"author", "citation", "created_at", "dataset", "dataset_name", "description", "homepage"}
-)
-_ABOUT |= {
+_ABOUT = {
+    "dataset",
+    "description",
+    "homepage",
     "licence",
     "license",
     "name",
-    "references",
-    "source",
-    "source_url",
-    "tags",
-    "target_dataset",
+    "task",
+    "url",
+    "version",
 }
-_ABOUT |= {"task", "title", "updated_at", "url", "version"}
 """Keys that mean nothing for scores."""
+Folder = str | os.PathLike[str] | None
 _DIGEST = 8  # hex digits of digests in signatures
 
 
@@ -98,7 +96,7 @@ def item_id(task: str, split: str, index: int) -> str:
     return f"{plain_name(task)}/{split}/{index}"
 
 
-def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
+def find_data(folder: Folder = None) -> Path:
     """Returns the folder that has `train`, `dev` and `test` with evaluation files.
 
     `folder`: that folder, or one that contains it as `evaluation`. `None`: the installed data. Raises
@@ -123,12 +121,7 @@ def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
     )
 
 
-def read_task(
-    folder: str | os.PathLike[str] | None,
-    task: str,
-    split: str = "test",
-    shots: int | None = None,
-) -> TaskData:
+def read_task(folder: Folder, task: str, split: str = "test", shots: int | None = None) -> TaskData:
     """Read a task's samples and examples.
 
     The files are those of a folder of converted files (see `find_data`); if it has none of the task, or no
@@ -145,21 +138,31 @@ def read_task(
     path = _path_of(folder, info, split)
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
-    own = _read_file(path, info)
-    examples: dict[str, Any] = {"samples": own["few_shots"], "sha256": ""}
-    if not own["few_shots"] and "train" in info.splits:
-        train = _path_of(folder, info, "train")
-        examples = own if split == "train" else _read_file(train, info)
-    elif not own["few_shots"] and own["num_few_shots"] is None:
-        own["num_few_shots"] = 0
-    if shots is not None:
-        own["num_few_shots"] = shots
+    file, digest = _read_file(path, info)
+    examples, examples_digest = file.few_shots, ""
+    if not examples and "train" in info.splits:
+        known = (file, digest) if split == "train" else None
+        train, examples_digest = known or _read_file(_path_of(folder, info, "train"), info)
+        examples = train.samples
+    own_number = len(file.few_shots) or info.few_shots
+    numbers = (shots, file.num_few_shots, own_number, None if "train" in info.splits else 0)
     return TaskData(
-        task=task, split=split, shots=examples["samples"], shots_sha256=examples["sha256"], **own
+        *(task, split, file.instruction, file.output_length, file.metrics, file.samples),
+        shots=examples,
+        sha256=digest,
+        shots_sha256=examples_digest,
+        few_shots=file.few_shots,
+        num_few_shots=next((number for number in numbers if number is not None), None),
+        answer_pattern=file.answer_pattern_id or info.answer_pattern,
+        labels=file.label_list or info.labels,
+        language=file.language or info.language,
+        template=file.custom_prompt_template or info.template,
+        reading=registry.find_profile(file.profile).steps(task) if file.profile else info.reading,
+        task_sha256=hashlib.sha256(info.path.read_bytes()).hexdigest() if info.is_own else "",
     )
 
 
-def _path_of(folder: str | os.PathLike[str] | None, info: registry.TaskInfo, split: str) -> Path:
+def _path_of(folder: Folder, info: registry.TaskInfo, split: str) -> Path:
     """Returns where a task's evaluation file is, or would be."""
     if split in info.data and folder is None:
         return info.data[split]
@@ -168,10 +171,7 @@ def _path_of(folder: str | os.PathLike[str] | None, info: registry.TaskInfo, spl
 
 
 def read_tasks(
-    folder: str | os.PathLike[str] | None,
-    tasks: Iterable[str],
-    split: str = "test",
-    shots: int | None = None,
+    folder: Folder, tasks: Iterable[str], split: str = "test", shots: int | None = None
 ) -> list[TaskData]:
     """Read several tasks, in this order. Raises `InputError` as `read_task` does, and without any task."""
     if not (found := [read_task(folder, task, split, shots) for task in tasks]):
@@ -180,9 +180,7 @@ def read_tasks(
     return found
 
 
-def without_file(
-    folder: str | os.PathLike[str] | None, tasks: Iterable[str], split: str
-) -> list[str]:
+def without_file(folder: Folder, tasks: Iterable[str], split: str) -> list[str]:
     """Returns the tasks that have no evaluation file of a split. Raises `InputError` as `find_data` does."""
     infos = [registry.find_task(name) for name in tasks]
     return [each.name for each in infos if not _path_of(folder, each, split).is_file()]
@@ -227,21 +225,22 @@ def read_object(path: Path) -> tuple[dict[str, Any], str]:
         raise InputError(error.problem, path=path) from None
 
 
-def _read_file(path: Path, info: registry.TaskInfo) -> dict[str, Any]:
-    """Returns fields of `TaskData` from an evaluation file, and from the task's own file what it lacks."""
+def _read_file(path: Path, info: registry.TaskInfo) -> tuple[EvaluationFile, str]:
+    """Returns what an evaluation file says, or else the task's own file, and the SHA-256 of the first."""
     record, digest = read_object(path)
     known = {key: getattr(info, key) for key in ("instruction", "output_length", "metrics")}
     stated = {key: value for key, value in known.items() if value} | {
         key: value for key, value in record.items() if key not in _ABOUT and value is not None
     }
     try:
-        made = registry.typed(EvaluationFile, stated)
-        return {**_fields(made, info), "sha256": digest, "task_sha256": _task_digest(info)}
+        file: EvaluationFile = registry.typed(EvaluationFile, stated)
+        return _checked(file), digest
     except (InputError, SettingsError) as error:
         raise InputError(str(error), path=path) from None
 
 
-def _fields(file: EvaluationFile, info: registry.TaskInfo) -> dict[str, Any]:
+def _checked(file: EvaluationFile) -> EvaluationFile:
+    """Returns a file with its samples, and the regular expression of its pattern."""
     if file.output_length < 1 or (file.num_few_shots or 0) < 0:
         raise InputError("'output_length' must be positive, and 'num_few_shots' not negative")
     for name, items in (("metrics", file.metrics), ("samples", file.samples)):
@@ -251,31 +250,17 @@ def _fields(file: EvaluationFile, info: registry.TaskInfo) -> dict[str, Any]:
     for name in file.metrics:
         if name not in known:
             raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
-    examples = tuple(_sample("example", n, each) for n, each in enumerate(file.few_shots))
-    number = file.num_few_shots if file.num_few_shots is not None else len(examples) or None
-    pattern = file.answer_pattern_id or info.answer_pattern
-    if file.answer_extract_pattern and (file.answer_pattern_id or CUSTOM).upper() == CUSTOM:
-        pattern = file.answer_extract_pattern
-    profile = registry.find_profile(file.profile) if file.profile else None
-    return {
-        "instruction": file.instruction,
-        "output_length": file.output_length,
-        "metrics": file.metrics,
-        "samples": tuple(_sample("sample", n, each) for n, each in enumerate(file.samples)),
-        "few_shots": examples,
-        "num_few_shots": info.few_shots if number is None else number,
-        "answer_pattern": None if pattern is None else answer_pattern(pattern),
-        "labels": file.label_list or info.labels,
-        "language": file.language or info.language,
-        "template": file.custom_prompt_template or info.template,
-        "reading": profile.steps(info.name) if profile else info.reading,
-    }
-
-
-def _task_digest(info: registry.TaskInfo) -> str:
-    if not info.is_own or not info.path.is_file():
-        return ""
-    return hashlib.sha256(info.path.read_bytes()).hexdigest()
+    if file.profile:
+        registry.find_profile(file.profile)
+    pattern = file.answer_pattern_id
+    if (pattern or CUSTOM).upper() == CUSTOM:
+        pattern = file.answer_extract_pattern or pattern
+    return replace(
+        file,
+        samples=tuple(_sample("sample", n, each) for n, each in enumerate(file.samples)),
+        few_shots=tuple(_sample("example", n, each) for n, each in enumerate(file.few_shots)),
+        answer_pattern_id=answer_pattern(pattern) if pattern else None,
+    )
 
 
 def _sample(name: str, index: int, sample: Any) -> Sample:

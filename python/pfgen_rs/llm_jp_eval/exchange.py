@@ -4,7 +4,7 @@
 {task}.eval-generated.json    the same, with `generated` in every sample
 _config.json                  beside those: model, sampling, parser of thoughts
 
-Samples are found by the `id` that files of this package have, else by prompt, input and gold.
+Samples are found by the `id` and `digest` that files of this package have, else by prompt, input and gold.
 """
 
 import json
@@ -38,6 +38,8 @@ _KNOWN: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
     "apply_chat_template": ((bool,), ("apply_chat_template",)),
 }
 """What is looked for in `_config.json`: types, and names there."""
+_MADE = ("profile", "split", "n", "shots", "prompt", "fewshots", "max_tokens")
+"""What `config` says if this package made the prompts."""
 _OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile", "tokenizer")
 """Parts of it that do not say how outputs were generated."""
 
@@ -100,29 +102,32 @@ class Exchanged:
     inference: Mapping[str, Any]
 
     @property
+    def path(self) -> Path:
+        """The first file."""
+        return next(iter(self.files.values()))
+
+    @property
     def made(self) -> Mapping[str, Any]:
         """How the prompts of the first file were made, as far as it says."""
         return _made(next(iter(self.records.values())))
 
     def settings(self, chosen: ScoreSettings) -> ScoreSettings:
         """Returns settings with what the files say. Raises `SettingsError` for choices that contradict it."""
-        if not (made := self.made.get("prompts")):
+        if "shots" not in (made := self.made):
             return chosen
-        check_chosen_prompts(
-            next(iter(self.files.values())), replace(chosen.prompts, chat=False), made
+        prompts = PromptSettings(
+            made["shots"], made["prompt"], made["fewshots"], False, made["max_tokens"]
         )
-        n, profile = chosen.n or self.made["n"], self.made["profile"]
-        return replace(
-            chosen, n=n, prompts=replace(made, chat=chosen.prompts.chat), profile=profile
-        )
+        check_chosen_prompts(self.path, replace(chosen.prompts, chat=False), prompts)
+        prompts = replace(prompts, chat=chosen.prompts.chat)
+        return replace(chosen, n=chosen.n or made["n"], prompts=prompts, profile=made["profile"])
 
     def shots(self, chosen: int | None) -> int | None:
         """Returns the number of examples that was chosen or that files have, `None` for the profile's."""
-        made = self.made.get("prompts")
-        if chosen is not None or made is None:
+        if chosen is not None or "shots" not in (made := self.made):
             return chosen
-        usual = registry.find_profile(self.made["profile"]).shots
-        return None if (made.shots,) == usual else made.shots
+        usual = registry.find_profile(made["profile"]).shots
+        return None if usual == (made["shots"],) else int(made["shots"])
 
     def matched(self, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
         """Returns plans with what is known of how outputs were made, and these outputs.
@@ -158,7 +163,8 @@ class Exchanged:
         for number, sample in enumerate(record["samples"]):
             try:
                 prompt, given, gold = (_text(sample, name) for name in ("prompt", "input", "gold"))
-                key = (_text(sample, "id"),) if "id" in sample else _key(prompt, given, gold)
+                ours = "id" in sample and "digest" in sample
+                key = (_text(sample, "id"),) if ours else _key(prompt, given, gold)
                 free = [item for item in places.get(key, ()) if item.index not in found]
                 if key in places and not free:
                     raise InputError("is there twice")
@@ -193,7 +199,7 @@ def read_exchange(files: Sequence[Path]) -> Exchanged:
                 raise InputError(problem, path=paths[task])
     beside = files[0].with_name(CONFIG)
     config = read_object(beside)[0] if beside.exists() else {}
-    return Exchanged(paths, records, _inference(config, records, first["delta"]))
+    return Exchanged(paths, records, _inference(config, records, first["output_length_delta"]))
 
 
 def _inference(
@@ -229,21 +235,21 @@ def _record(task: str, path: Path) -> dict[str, Any]:
 
 def _made(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns how prompts were made, as far as `config` says: all of it where this package wrote the file."""
-    config = record.get("config")
-    delta = config.get("output_length_delta", 0) if isinstance(config, dict) else 0
-    made: dict[str, Any] = {"delta": delta if type(delta) is int else 0}
+    stated = record.get("config")
+    config: dict[str, Any] = stated if isinstance(stated, dict) else {}
+    delta = config.get("output_length_delta")
+    made = {"output_length_delta": delta if type(delta) is int else 0}
     match config:
         case {
-            "profile": str(profile),
-            "shots": int(shots),
-            "prompt": str() | None as prompt,
-            "fewshots": str() | None as fewshots,
-            "max_tokens": int() | None as limit,
-            "n": int() | None as n,
-            "split": str(split),
+            "profile": str(),
+            "split": str(),
+            "n": int() | None,
+            "shots": int(),
+            "prompt": str() | None,
+            "fewshots": str() | None,
+            "max_tokens": int() | None,
         }:
-            settings = PromptSettings(shots, prompt, fewshots, False, limit)
-            return {**made, "profile": profile, "split": split, "n": n, "prompts": settings}
+            return {**made, **{name: config[name] for name in _MADE}}
     return made
 
 

@@ -1,12 +1,13 @@
 """What profiles ask for: their tasks with the numbers of examples, and tasks that are made of others."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pfgen_rs.llm_jp_eval.evaluation_files import Sample, TaskData
+from pfgen_rs.llm_jp_eval.evaluation_files import Sample, TaskData, read_tasks, without_file
 from pfgen_rs.llm_jp_eval.profiles import INCORRECT, SYMBOLS, VARIANTS
 from pfgen_rs.llm_jp_eval.prompts import Outputs
-from pfgen_rs.llm_jp_eval.registry import find_profile, find_task, of_task
+from pfgen_rs.llm_jp_eval.registry import chosen_tasks, find_profile, find_task, of_task
 from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
 
 _LONGEST = 5  # characters of three labels and two commas
@@ -46,6 +47,31 @@ def plan(datas: Sequence[TaskData], settings: ScoreSettings, shots: int | None =
             runs=runs if several else (),
         ),
     )
+
+
+def profile_data(
+    folder: str | os.PathLike[str] | None,
+    profile: str,
+    names: Sequence[str],
+    split: str,
+    shots: int | None,
+    read: dict[tuple[str, str], TaskData],
+) -> tuple[list[TaskData], list[str]]:
+    """Returns the data of a profile's tasks, or of those named, and the tasks that have none.
+
+    `shots`: as `read_task` takes it. `read`: what is read already, by task and split; gets what is new.
+    Raises as `read_tasks` does, and `InputError` for a named task that has no data.
+    """
+    chosen = [task.name for task in chosen_tasks(names, profile)]
+    without = without_file(folder, chosen, split)
+    there = [t for t in chosen if t not in without or (t in names and t not in VARIANTS)]
+    new = [task for task in there if (task, split) not in read]
+    if new or not there:
+        for data in read_tasks(folder, new, split, shots):
+            read[data.task, split] = data
+    datas = with_variants([read[task, split] for task in there], without)
+    found = {data.task for data in datas}
+    return datas, [task for task in without if task not in found]
 
 
 def answered_tasks(found: Outputs, profile: str) -> list[str]:

@@ -18,6 +18,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.llm_jp_eval.extraction import answer_pattern
 from pfgen_rs.registry import loaded
 
 ALL = "all"
@@ -94,7 +95,7 @@ class TaskInfo:
     @property
     def is_own(self) -> bool:
         """Whether the task is not one of this package."""
-        return _PACKAGE not in self.path.parents
+        return self.path.is_file() and _PACKAGE not in self.path.parents
 
     def described(self) -> dict[str, Any]:
         """Returns the task as JSON types, without what is not known and where its files are."""
@@ -298,13 +299,14 @@ def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
     try:
         made = cast("T", typed(kind, {"name": path.stem, **record}))
         _check(made)
+        if isinstance(made, Profile):
+            return replace(made, path=path)
+        data = {split: path.parent / name for split, name in made.data.items()}
+        splits = tuple(data) if data and "splits" not in record else made.splits
+        pattern = made.answer_pattern and answer_pattern(made.answer_pattern)
+        return replace(made, data=data, splits=splits, answer_pattern=pattern, path=path)
     except InputError as error:
         raise InputError(error.problem, path=path) from None
-    if isinstance(made, Profile):
-        return replace(made, path=path)
-    data = {split: path.parent / name for split, name in made.data.items()}
-    splits = tuple(data) if data and "splits" not in record else made.splits
-    return replace(made, data=data, splits=splits, path=path)
 
 
 _CHOICES = {"averaging": ("means", "swallow", "nejumi"), "mean": ("exact", "kahan")}
@@ -362,6 +364,8 @@ def typed(kind: type[Any], record: Mapping[str, Any], within: str = "") -> Any:
 
 def _value(kind: Any, value: Any, name: str) -> Any:
     """Returns a value as a field's type. `name`: of its key."""
+    if kind is Any:
+        return value
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # with None, which TOML does not have
         return _value(parts[0], value, name)
@@ -371,7 +375,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return {key: _value(parts[1], each, f"{name}.{key}") for key, each in value.items()}
     if is_dataclass(kind) and isinstance(value, dict):
         return typed(cast("type[Any]", kind), value, f"{name}.")
-    if kind in (type(value), Any) or (kind, type(value)) in ((float, int), (Path, str)):
+    if kind is type(value) or (kind, type(value)) in ((float, int), (Path, str)):
         return value
     expected = "a list" if origin is tuple else _KINDS.get(kind, "a table")
     raise InputError(f"{name!r} must be {expected}, not {value!r:.60}")

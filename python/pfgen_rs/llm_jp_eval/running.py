@@ -127,40 +127,29 @@ class TaskRun:
         Returns the content of `scores.json`, and the evaluation of the main profile. Raises
         `MissingOutputsError` unless missing outputs are allowed, `InputError` and `OutputError`.
         """
-        found, plans, evaluations = self._outputs(), [], {}
-        for plan in self.plans:
-            settings, records = plan.settings, self._records(plan, found)
-            evaluations[settings.profile] = scoring.evaluate(
-                plan.datas,
-                {task: [each.get("output") for each in own] for task, own in records.items()},
-                settings.profile,
-                allow_missing=allow_missing,
-                finish_reasons={
-                    task: [each.get("finish_reason") for each in own]
-                    for task, own in records.items()
-                },
-            )
-            every = (each for own in records.values() for each in own)
-            left_out = {str(name) for each in every for name in each.get("left_out") or ()}
-            sent = _sent(self._respondent(plan).identity(), left_out)
-            plans.append(Plan(plan.datas, replace(settings, sampling=sent)))
-        (datas, settings), *further = plans
+        found = self._outputs()
+        matched = [self._matched(plan, found) for plan in self.plans]
+        evaluations = evaluated(matched, allow_missing=allow_missing)
+        (datas, settings), *further = (plan for plan, _ in matched)
         config = {**_read_config(self.folder), "signature": scoring.signature(datas, settings)}
         record = scoring.write_results(self.folder, datas, evaluations, config, settings, further)
         return record, evaluations[settings.profile]
 
-    def _records(
+    def _matched(
         self, plan: Plan, found: Mapping[tuple[str, str], Mapping[str, Any]]
-    ) -> dict[str, list[Mapping[str, Any]]]:
-        """Returns the record of each sample by task, an empty one where there is none."""
-        records: dict[str, list[Mapping[str, Any]]] = {}
-        respondent = self._respondent(plan)
+    ) -> tuple[Plan, Matched]:
+        """Returns a plan with what was sent, and its outputs."""
+        respondent, own, left_out = self._respondent(plan), Matched(), set[str]()
         for data in plan.datas:
-            own = records[data.task] = []
+            records: list[Mapping[str, Any]] = []
             for item in items([data], plan.settings.n, plan.settings.prompts):
                 asked = replace(respondent, max_tokens=item.max_tokens)
-                own.append(found.get((item.id, _request(item).digest(asked)), {}))
-        return records
+                records.append(found.get((item.id, _request(item).digest(asked)), {}))
+            own.texts[data.task] = [each.get("output") for each in records]
+            own.reasons[data.task] = [each.get("finish_reason") for each in records]
+            left_out |= {str(name) for each in records for name in each.get("left_out") or ()}
+        sent = _sent(respondent.identity(), left_out)
+        return Plan(plan.datas, replace(plan.settings, sampling=sent)), own
 
     def _outputs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
         """Returns the last record of each request by id and digest. Raises `InputError`."""
@@ -206,6 +195,22 @@ class TaskRun:
 def _request(item: Item) -> Request:
     about = {"id": item.id, "task": item.task, "split": item.split, "index": item.index}
     return Request(item.id, item.messages, about)
+
+
+def evaluated(
+    matched: Sequence[tuple[Plan, Matched]], *, allow_missing: bool = False
+) -> dict[str, scoring.Evaluation]:
+    """Returns the evaluations of plans and their outputs by profile (see `scoring.evaluate`)."""
+    return {
+        settings.profile: scoring.evaluate(
+            datas,
+            own.texts,
+            settings.profile,
+            allow_missing=allow_missing,
+            finish_reasons=own.reasons,
+        )
+        for (datas, settings), own in matched
+    }
 
 
 def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
@@ -342,8 +347,8 @@ def _settings_of_run(
 ) -> tuple[PromptSettings, dict[str, float | None]] | None:
     """Returns how a run's outputs for a profile were made: prompts, and sampling as `ScoreSettings` has it.
 
-    `path`: a file of outputs; `None` if it is not in the folder of a run. A profile that was not asked has
-    the prompts of the run's main one.
+    `path`: a file of outputs; `None` if it is not in the folder of a run, or the profile was not asked and
+    has chats; others that were not asked have the prompts of the run's main one.
     """
     if path.name != OUTPUTS:
         return None
@@ -353,7 +358,7 @@ def _settings_of_run(
         return None
     asked = _asked_before(config, profile)
     if not asked and find_profile(profile).chat:
-        raise SettingsError(f"{path}: its run has no outputs for the profile {profile}")
+        return None  # its prompts are its own, and digests say whether outputs answer them
     config = {**config, **config["parameters"], **asked}
     names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
     found: dict[str, Any] = {name: config.get(name) for name in names}

@@ -161,6 +161,13 @@ impl CodePoints {
         if flags == 0 { Err(Unready::Missing) } else { Ok(flags) }
     }
 
+    /// All flags that code points of a text have.
+    pub(crate) fn flags_of_all(&self, text: &[u32]) -> Result<u8, Unready> {
+        let flags = text.iter().map(|&c| self.flags[c as usize].load(Ordering::Acquire));
+        let (some, every) = flags.fold((0, u8::MAX), |(some, every), flags| (some | flags, every & flags));
+        if every & flags::KNOWN == 0 { Err(Unready::Missing) } else { Ok(some) }
+    }
+
     /// Whether a code point is part of a word as it stands, whatever is to be done with the text.
     #[inline]
     pub(crate) fn is_plain(&self, c: u32) -> bool {

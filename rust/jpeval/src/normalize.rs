@@ -26,7 +26,7 @@ impl CodePoints {
     ///
     /// If a page is missing, or the result depends on neighbours.
     pub fn nfkc<'t>(&self, text: &'t [u32]) -> Result<Cow<'t, [u32]>, Unready> {
-        let changed = text.iter().try_fold(0, |all, &c| self.flags(c).map(|flags| all | flags))?;
+        let changed = self.flags_of_all(text)?;
         if changed & flags::NFKC_IN_CONTEXT != 0 {
             return Err(Unready::InContext);
         }
@@ -69,9 +69,16 @@ impl CodePoints {
 }
 
 fn before_empty_line(output: &[u32]) -> &[u32] {
-    const EMPTY_LINE: [u32; 2] = [b'\n' as u32; 2];
-    let end = output.windows(2).position(|pair| pair == EMPTY_LINE);
-    &output[..end.unwrap_or(output.len())]
+    const NEWLINE: u32 = b'\n' as u32;
+    let mut end = 0;
+    while let Some(line) = output[end..].iter().position(|&c| c == NEWLINE) {
+        end += line;
+        if output.get(end + 1) == Some(&NEWLINE) {
+            return &output[..end];
+        }
+        end += 1;
+    }
+    output
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import evaluation_files, registry
-from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
+from pfgen_rs.llm_jp_eval.conversion import installing, raw_files, wikipedia
 from pfgen_rs.registry import Registry
 
 Pair = tuple[str, str]
@@ -192,8 +192,7 @@ def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
     }
     for split in registry.SPLITS:
         for file in raw.of(f"{split}/"):
-            document = knp.read_document(file.label, file.content)
-            for task, sample in wikipedia.document_samples(document).items():
+            for task, sample in wikipedia.document_samples(file).items():
                 found[task][split].append(sample)
     return found
 
@@ -344,15 +343,12 @@ def _check_missing(
 def _splits_by_task(
     chosen: Sequence[registry.TaskInfo], absent: set[str], raw: raw_files.RawFiles
 ) -> Iterator[tuple[registry.TaskInfo, Splits]]:
-    corpus: dict[str, Splits] = {}
-    for info in chosen:
-        if info.name in absent:
-            continue
-        if info.name in wikipedia.WIKI_TASKS:
-            corpus = corpus or wikipedia_splits(raw)
-            yield info, corpus[info.name]
-        else:
-            yield info, task_splits(info.name, raw)
+    found = [info for info in chosen if info.name not in absent]
+    # First, so that a missing package is told at once
+    shared = any(info.name in wikipedia.WIKI_TASKS for info in found)
+    corpus = wikipedia_splits(raw) if shared else {}
+    for info in found:
+        yield info, corpus[info.name] if info.name in corpus else task_splits(info.name, raw)
 
 
 def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:

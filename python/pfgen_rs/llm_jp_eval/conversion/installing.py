@@ -110,17 +110,6 @@ def _chosen(name: str, labels: dict[bytes, str]) -> raw_files.RawFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A raw file, or a folder of raw files, that was installed: its name and size, where it was found."""
-
-    name: str
-    files: int
-    size: int
-    status: raw_files.Status
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
 class DataSet:
     """The installed raw files of a data set; `status` is None if there are none.
 
@@ -153,12 +142,12 @@ class MissingFiles:
 class Installation:
     """The installed raw files.
 
-    `taken`: what was installed now. `refused`: what was found but not installed, and why, by name. `missing`:
-    what tasks lack, with addresses.
+    `taken`: numbers of files that were installed now, by the names of files and folders. `refused`: what was
+    found but not installed, and why, by name. `missing`: what tasks lack, with addresses.
     """
 
     folder: Path
-    taken: tuple[Taken, ...]
+    taken: dict[str, int]
     refused: dict[str, str]
     datasets: tuple[DataSet, ...]
     missing: tuple[MissingFiles, ...]
@@ -179,7 +168,7 @@ def install_raw(
     """
     tasks = [info.name for info in registry.chosen_tasks(names)]
     refused: dict[str, str] = {}
-    taken: list[Taken] = []
+    taken: dict[str, int] = {}
     some = _downloads(tasks) if source is None else [find_raw(source, tasks)]
     for found in some:
         for need in dict.fromkeys(map(raw_files.need_of, found.files)):
@@ -192,9 +181,7 @@ def install_raw(
                     target = content / file.name
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(file.content)
-            size = sum(len(file.content) for file in files)
-            status = raw_files.worst(file.status for file in files)
-            taken.append(Taken(need, len(files), size, status, files[0].label))
+            taken[need] = len(files)
     if source is not None and not taken:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise InputError(
@@ -211,7 +198,7 @@ def install_raw(
         if (published := registry.find_task(task).source) is not None:
             own[published.name].append(task)
     datasets = tuple(_dataset(name, each, now) for name, each in own.items())
-    return Installation(installed_raw(), tuple(taken), still_refused, datasets, missing)
+    return Installation(installed_raw(), taken, still_refused, datasets, missing)
 
 
 def _installed(tasks: Iterable[str]) -> raw_files.RawFiles:
