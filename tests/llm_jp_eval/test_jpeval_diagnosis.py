@@ -214,6 +214,8 @@ SIGNED: list[tuple[str, str, set[str]]] = [
     ("가와바타 야스나리", "川端康成", {"other_language"}),
     ("日本作家川端康成是一位著名的小說家他獲得諾貝爾文學獎", "大江健三郎", {"other_language"}),
     ("大江健三郎", "川端康成", set()),
+    ("機能材料関連事業全体 negative\n工作機械受注額 negative", "川端康成", set()),
+    ("这是川端", "川端康成", {"other_language"}),
     ("それは NHK という会社です", "川端康成", set()),
     ("NHK", "TBS", set()),
     ("42", "川端康成", set()),

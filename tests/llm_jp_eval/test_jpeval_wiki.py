@@ -282,11 +282,9 @@ def chain(count: int) -> str:
 
 
 def near_pairs(count: int, again: int) -> str:
-    """Two base phrases that are nearly identical to many, linked again and again, over several lines."""
-    near = [rel("=≒", i) for i in range(count)]
-    split = ["".join(near[i : i + 30]) for i in range(0, count, 30)]
-    assert len(split) == 1
-    return units(*([""] * count), split[0], split[0] + rel("=≒", count) * again)
+    """Two base phrases that are nearly identical to the same others, linked again and again."""
+    near = "".join(rel("=≒", i) for i in range(count))
+    return units(*([""] * count), near, near + rel("=≒", count) * again)
 
 
 def many(tag: str, count: int, each: int = 20) -> str:
@@ -333,7 +331,7 @@ def test_documents_made_to_take_long(name: str) -> None:
     start = time.process_time()
     with suppress(InputError):
         samples([("a.knp", content)])
-    assert time.process_time() - start < 40
+    assert time.process_time() - start < 60  # a tenth on a machine with nothing else to do
 
 
 def test_all_line_ends_are_read() -> None:

@@ -28,6 +28,7 @@ _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and P
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _LOST = "lost to form"
+_HEADINGS = {"all": "several", "form": "any form"}
 _DIAGNOSIS = (
     "% of answers, each counted by the first reading that makes it right",
     "scores do not count forms; columns after 'wrong' say what wrong answers are",
@@ -319,7 +320,7 @@ def _diagnosis_parts(
     tables = []
     for names in (there, [name for name in there if name not in FORMS]):
         cells = [[each, *(_percent(own.get(n)) for n in names)] for each, own in rows.items()]
-        headings = [NAMES[name] for name in names]
+        headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in names]
         numbers = [*headings, "no."]
         tables.append(
             terminal.new_table(first, *headings, numbers=numbers, title=_LOST, rows=cells)

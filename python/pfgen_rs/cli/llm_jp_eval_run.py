@@ -271,6 +271,7 @@ def show_evaluation(
 ) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     from pfgen_rs.llm_jp_eval import diagnosis
+    from pfgen_rs.llm_jp_eval.registry import tasks
 
     chosen, notes = record["profiles"][record["profile"]], _means_of_notes(evaluation)
     if output_format == "json":
@@ -288,7 +289,8 @@ def show_evaluation(
     for name, reason in evaluation.not_computed.items():
         process.remark(f"{name} is not computed: {reason}")
     for name, share in evaluation.out_of_label.items():
-        if share:
+        info = tasks().get(name.removesuffix("_ool"))
+        if share and info is not None and info.is_own:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
     report.show_diagnosis(diagnosis.of_record(record["diagnosis"]))
     missing = sum(record["missing"].values())

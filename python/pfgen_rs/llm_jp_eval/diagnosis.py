@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
@@ -16,32 +15,17 @@ from pfgen_rs.io import cleaning
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import measures, metric
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "right": "right",
-        "stripped": "stripped",
-        "first_line": "1st line",
-        "without_thoughts": "thoughts",
-        "without_prefix": "prefix",
-        "unquoted": "quotes",
-        "lower_cased": "capitals",
-        "normalised": "NFKC",
-        "all": "several",
-        "form": "any form",
-        "wrong": "wrong",
-        "empty": "empty",
-        "cut": "cut",
-        "other_language": "language",
-        "no_label": "no label",
-    }
+FORMS = (
+    *("stripped", "first_line", "without_thoughts", "without_prefix", "unquoted"),
+    *("lower_cased", "normalised", "all"),
 )
-"""Shares that a diagnosis has, with the headings of their columns."""
-FORMS = (*NAMES,)[1:9]
 """Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
+SIGNS = ("empty", "cut", "other_language", "no_label")
+"""What is said of wrong answers that no form makes right."""
 PARTS = ("right", *FORMS, "wrong")
 """What all answers consist of."""
-SIGNS = (*NAMES,)[11:]
-"""What is said of wrong answers that no form makes right."""
+NAMES = ("right", *FORMS, "form", "wrong", *SIGNS)
+"""Shares that a diagnosis has: `form` is the sum of the forms."""
 
 _EXAMPLES = 3
 _SHOWN = 80  # characters of a text in examples
@@ -63,7 +47,7 @@ _AFTER = ("。", ".", "です", "である", "になります", "となります
 _JAPANESE = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff々〆〇]")
 _KANA = re.compile("[\u3041-\u30fa]")
 _LETTERS = 3  # fewest that tell a language
-_SENTENCE = 20  # letters among which Japanese has kana
+_CHINESE = frozenset("的是了我你他们們这這吗嗎")  # of which sentences have several
 
 Read = Callable[[str, Sequence[str]], Sequence[str]]
 Pair = tuple[str, str]
@@ -307,12 +291,12 @@ def _is_japanese(gold: str) -> bool:
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether under a tenth of at least three letters are kana or kanji, or of at least 20 none is kana."""
+    """Whether under a tenth of three or more letters are Japanese, or there are Chinese words and no kana."""
     letters = _count_letters(text)
     if letters < _LETTERS:
         return False
     few = 10 * len(_JAPANESE.findall(text)) < letters
-    return few or (letters >= _SENTENCE and _KANA.search(text) is None)
+    return few or (len(_CHINESE.intersection(text)) > 1 and _KANA.search(text) is None)
 
 
 def _count_letters(text: str) -> int:

@@ -117,13 +117,13 @@ def average_column(
 def category_columns(
     known: Container[str] = (), stated: Iterable[str] = (), profile: str = registry.DEFAULT
 ) -> list[Column]:
-    """Returns the categories in the order of the profile, and STS twice: both correlations.
+    """Returns the categories in the order of the profile, then one's own, and STS twice: both correlations.
 
     `known`: the scores of the runs, with which the categories outside of the main average are there, those
     of other tasks too.
     `stated`: names of categories in result files, of which those that are not known here have no parts.
     """
-    board = registry.find_profile(profile)
+    board = _with_own_categories(registry.find_profile(profile))
     made = {
         name: Column(name, "category", parts)
         for name in dict.fromkeys([*board.categories, *averaging.categories()])
@@ -173,6 +173,16 @@ def task_columns(
         name = task if alone else f"{task} ({metric})"
         found.append(Column(name, "task", (Part(task, metric, homes.get(score, ""), 1.0),)))
     return found
+
+
+def _with_own_categories(board: registry.Profile) -> registry.Profile:
+    """Returns a profile with categories that only tasks of one's own have."""
+    own: dict[str, tuple[str, ...]] = {}
+    for info in registry.tasks().values():
+        if info.is_own and info.category not in ("", _STS, *board.categories):
+            main = [f"{info.name}_{metric}" for metric in info.metrics[:1]]
+            own[info.category] = (*own.get(info.category, ()), *main)
+    return replace(board, categories={**board.categories, **own})
 
 
 def _homes(board: registry.Profile) -> dict[str, str]:
