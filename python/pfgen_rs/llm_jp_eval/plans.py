@@ -77,8 +77,8 @@ def profile_data(
 def answered_tasks(found: Outputs, profile: str) -> list[str]:
     """Returns the tasks that have outputs: those of the profile and one's own, or any if there are none."""
     tasks = find_profile(profile).tasks
-    own = [name for name in found.texts if name in tasks or find_task(name).is_own]
-    return own or list(found.texts)
+    own = [name for name in found.by_task if name in tasks or find_task(name).is_own]
+    return own or list(found.by_task)
 
 
 def with_variants(datas: Sequence[TaskData], lacking: Sequence[str]) -> list[TaskData]:
