@@ -245,17 +245,11 @@ def score(
     )
     matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
     try:
-        evaluations = running.evaluated(matched, allow_missing=allow_missing)
+        done = running.scored(matched, out, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
-    (datas, main), *further = (plan for plan, _ in matched)
-    if out is None:
-        record = scoring.scores_record(datas, evaluations, main, further)
-    else:
-        config = scoring.score_config(datas, main)
-        record = scoring.write_results(out, datas, evaluations, config, main, further)
-    show_evaluation(record, evaluations[main.profile], output_format)
+    show_evaluation(*done, output_format)
 
 
 def show_evaluation(

@@ -17,14 +17,12 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic
-from pfgen_rs.llm_jp_eval import registry
 from pfgen_rs.llm_jp_eval.evaluation_files import files_of, read_object
 from pfgen_rs.llm_jp_eval.prompts import Outputs, digest_of_asked, items, output_of
 from pfgen_rs.llm_jp_eval.registry import plain_name
 from pfgen_rs.llm_jp_eval.scoring import SAMPLING, Plan
 
 PROMPTS, GENERATED, CONFIG = ".eval-prompt.json", ".eval-generated.json", "_config.json"
-_CHOOSE = "choose --shots 0, or another profile"
 _DEEPEST = 6  # levels of `_config.json`
 _KNOWN: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
     **{name: ((int, float), (name,)) for name in SAMPLING},
@@ -33,7 +31,7 @@ _KNOWN: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
     "apply_chat_template": ((bool,), ("apply_chat_template",)),
 }
 """What is looked for in `_config.json`: types, and names there."""
-_MADE = ("profile", "n", "shots", "prompt", "fewshots", "max_tokens", "data")
+_MADE = ("profile", "n", "shots", "prompt", "fewshots", "max_tokens", "data", "output_length_delta")
 """What `config` says if this package made the prompts."""
 _OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile", "tokenizer")
 """Parts of it that do not say how outputs were generated."""
@@ -44,24 +42,19 @@ def write_exchange(folder: Path, plans: Sequence[Plan]) -> int:
 
     Raises `SettingsError` unless each sample has a single prompt without earlier turns, and `OutputError`.
     """
-    (datas, settings), *others = plans
-    if others:
-        raise SettingsError("files of prompts are those of a single profile: choose one")
-    for data in datas:
-        if settings.prompts.turns(data):
-            raise SettingsError(f"prompts of {data.task} are chats with several turns: {_CHOOSE}")
-    asked = {
-        plain_name(data.task): list(items([data], settings.n, settings.prompts)) for data in datas
-    }
-    if len(asked) < len(datas):
-        raise SettingsError(f"{settings.profile} asks with several numbers of examples: {_CHOOSE}")
+    datas, settings = plans[0]
+    prompts = settings.prompts
+    asked = {plain_name(data.task): list(items([data], settings.n, prompts)) for data in datas}
+    if len(plans) > 1 or len(asked) < len(datas) or any(map(prompts.turns, datas)):
+        problem = "samples have several prompts, or chats of several turns"
+        raise SettingsError(f"{problem}: choose a single profile, or --shots 0")
     digests = [item.digest() for own in asked.values() for item in own]
     config = {
         "program": f"pfgen_rs {_native.__version__}",
         "profile": settings.profile,
         "split": datas[0].split,
         "n": settings.n,
-        **asdict(settings.prompts),
+        **asdict(prompts),
         "data": {name: digest for data in datas for name, digest in files_of(data).items()},
         "prompts_sha256": sha256("".join(digests).encode()).hexdigest(),
         "output_length_delta": 0,
@@ -84,34 +77,41 @@ def write_exchange(folder: Path, plans: Sequence[Plan]) -> int:
 def read_exchange(place: Path) -> Outputs | None:
     """Read a file of generated texts, or those of a folder, and `_config.json` beside them.
 
-    `None` if there are none. Raises `InputError` for files that are not of the task that their names say, of
-    tasks that are not known, and whose prompts were made with other settings than those of the first.
+    `None` if there are none. Raises `InputError` for files that are not of the task that their names say, and
+    whose prompts were made with other settings than those of the first.
     """
     paths = sorted(place.glob(f"*{GENERATED}")) if place.is_dir() else [place]
     files = {p.name.removesuffix(GENERATED): p for p in paths if p.name.endswith(GENERATED)}
     if not files:
         return None
-    records = {task: _record(task, path) for task, path in files.items()}
-    first, *others = records
-    made = {task: _made(record) for task, record in records.items()}
-    for task in others:
-        for key, value in made[first].items():
-            if key != "data" and made[task].get(key) != value:
-                told = f"was made with other settings than {files[first].name}, such as {key}={value!r:.60}"
-                raise InputError(told, path=files[task])
-    beside = files[first].with_name(CONFIG)
+    found = Outputs(place)
+    records = {task: _read_file(found, task, path) for task, path in files.items()}
+    first, made = next(iter(files.values())), [_made(record) for record in records.values()]
+    for path, own in zip(files.values(), made, strict=True):
+        for key, value in made[0].items():
+            if key != "data" and own.get(key) != value:
+                told = f"made with other settings than {first.name}, such as {key}={value!r:.60}"
+                raise InputError(f"was {told}", path=path)
+    beside = first.with_name(CONFIG)
     config = read_object(beside)[0] if beside.exists() else {}
-    inference = _inference(config, records, made[first].pop("output_length_delta"))
-    found = Outputs(place, config=made[first], inference=inference)
-    for task, record in records.items():
-        found.by_task[task] = {}
-        for number, sample in enumerate(record["samples"]):
-            try:
-                _add(found, task, sample, record.get("output_length"))
-            except InputError as error:
-                problem = f"sample {number} {error.problem}"
-                raise InputError(problem, path=files[task]) from None
+    delta = made[0].pop("output_length_delta", None)
+    found.config.update(made[0])
+    found.inference.update(_inference(config, records, delta))
     return found
+
+
+def _read_file(found: Outputs, task: str, path: Path) -> dict[str, Any]:
+    """Add the outputs of a file of generated texts, and return its object."""
+    record, found.by_task[task] = read_object(path)[0], {}
+    samples = record.get("samples")
+    if record.get("target_dataset") != task or not isinstance(samples, list):
+        raise InputError(f"must have 'samples', and {task!r} as its 'target_dataset'", path=path)
+    for number, sample in enumerate(samples):
+        try:
+            _add(found, task, sample, record.get("output_length"))
+        except InputError as error:
+            raise InputError(f"sample {number} {error.problem}", path=path) from None
+    return record
 
 
 def _add(found: Outputs, task: str, sample: Any, limit: Any) -> None:
@@ -154,26 +154,20 @@ def _inference(
     return found
 
 
-def _record(task: str, path: Path) -> dict[str, Any]:
-    """Returns the object in a file of generated texts."""
-    record, _ = read_object(path)
-    if record.get("target_dataset") != task or not isinstance(record.get("samples"), list):
-        raise InputError(f"must have 'samples', and {task!r} as its 'target_dataset'", path=path)
-    if task not in registry.tasks():
-        problem = f"{task!r} is not a known task: see 'pfgen-rs llm-jp-eval tasks'"
-        raise InputError(problem, path=path)
-    return record
+def _texts(record: Mapping[str, Any], name: str) -> list[str]:
+    """Returns the texts that samples have under a name, without empty ones."""
+    return [str(sample[name]) for sample in record["samples"] if sample.get(name)]
 
 
 def _made(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns how prompts were made, as far as `config` says: all of it where this package wrote the file."""
-    stated = record.get("config")
-    config: dict[str, Any] = stated if isinstance(stated, dict) else {}
-    made = {"output_length_delta": config.get("output_length_delta")}
+    config: Any = record.get("config")
     match config:
         case {"profile": str(), "n": int() | None, "shots": int()}:
-            return {**made, **{name: config.get(name) for name in _MADE}}
-    return made
+            return {name: config.get(name) for name in _MADE}
+        case {"output_length_delta": delta}:
+            return {"output_length_delta": delta}
+    return {}
 
 
 def _values(
@@ -185,9 +179,3 @@ def _values(
             yield from _values(value, names, depth - 1)
         elif key in names and str(value).isprintable() and "|" not in str(value):
             yield value
-
-
-def _texts(record: Mapping[str, Any], name: str) -> list[str]:
-    """Returns the texts that samples have under a name, without empty ones."""
-    found = [sample.get(name) for sample in record["samples"] if isinstance(sample, dict)]
-    return [text for text in found if isinstance(text, str) and text]

@@ -13,13 +13,13 @@ from typing import Any
 from pfgen_rs.ask.request import Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import json_lines
-from pfgen_rs.io.layouts import ReadAs, exchanges
+from pfgen_rs.io.layouts import ReadAs, at, exchanges, has
 from pfgen_rs.io.layouts.batches import batch_output
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
 from pfgen_rs.llm_jp_eval.measures import normalized_gold
-from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name, tasks
+from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -65,13 +65,9 @@ def template(
     of the task, if it has one. Instruction, examples and inputs are inserted literally. Raises
     `SettingsError` for too few examples and unusable templates.
     """
-    if shots < 0:
-        raise SettingsError(f"the number of examples must be at least 0, not {shots}")
-    if len(data.shots) < shots:
-        there = counted(len(data.shots), "example")
-        raise SettingsError(
-            f"{data.task} has {there} (train/{data.task}.json), not {shots}: choose fewer"
-        )
+    if not 0 <= shots <= len(data.shots):
+        there = f"{counted(len(data.shots), 'example')} (train/{data.task}.json)"
+        raise SettingsError(f"{data.task} has {there}, not {shots}: choose fewer")
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
     own, example = custom or data.template or _PROMPT, custom_fewshots or _EXAMPLE
@@ -132,13 +128,10 @@ def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str
     except ValueError as error:
         raise SettingsError(f"invalid {name}: {error}") from None
     for _, placeholder, spec, conversion in found:
-        if spec or conversion:
-            raise SettingsError(f"invalid {name}: {{{placeholder}}} must have no format")
-        if placeholder is not None and placeholder not in known:
+        if spec or conversion or placeholder not in (None, *known):
             expected = ", ".join(f"{{{key}}}" for key in known)
-            raise SettingsError(
-                f"unknown placeholder {{{placeholder:.60}}} in the {name}: expected {expected}"
-            )
+            problem = f"unknown placeholder {{{placeholder:.60}}} in the {name}"
+            raise SettingsError(f"{problem}: expected {expected}, without a format")
     return [(literal, placeholder) for literal, placeholder, _, _ in found]
 
 
@@ -270,6 +263,7 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
+_REASONS = ("finish_reason", "response.body.choices.0.finish_reason")
 _ID = re.compile(
     rf"(({NAME.pattern})/({'|'.join(SPLITS)})/(?:0|[1-9][0-9]{{0,8}}))(?:#([0-9a-f]{{16}}))?"
 )
@@ -304,7 +298,7 @@ class Outputs:
     path: Path
     by_task: dict[str, dict[str, list[Output]]] = field(default_factory=dict)
     unnamed: dict[str, list[tuple[str, str, Output]]] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
     inference: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: object, output: Output) -> None:
@@ -313,10 +307,6 @@ class Outputs:
         if match is None:
             shown = f"{as_text(name)!r:.60}"
             raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
-        if match[2] not in tasks():
-            raise InputError(
-                f"{name}: unknown task {match[2]!r}: name its folder with --task-folder"
-            )
         if match[4]:
             output = replace(output, digest=match[4], model=None)
         own = self.by_task.setdefault(match[2], {}).setdefault(match[1], [])
@@ -355,9 +345,6 @@ def read_outputs(path: str | Path) -> Outputs:
     with file and line for anything else, and for ids that occur twice, unless their digests differ.
     """
     file, found = Path(path), Outputs(Path(path))
-    if file.is_dir():
-        advice = "expected a file of outputs, such as outputs.jsonl of a run"
-        raise InputError(f"is a directory: {advice}", path=file)
 
     def read(record: Mapping[str, Any]) -> None:
         document = record.get("doc")
@@ -374,19 +361,14 @@ def read_outputs(path: str | Path) -> Outputs:
 
 def output_of(record: Mapping[str, Any], text: str | None) -> Output:
     """Returns an output with what its record says of how it was made."""
-    match record:
-        case {"finish_reason": str(reason)}:
-            pass
-        case {"response": {"body": {"choices": [{"finish_reason": str(reason)}, *_]}}}:
-            pass
-        case _:
-            reason = ""
+    found = next((at(record, path) for path in _REASONS if has(record, path)), None)
+    reason = found if isinstance(found, str) else None
     digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        return Output(text, reason or None)
+        return Output(text, reason)
     names = left_out if isinstance(left_out, list) else []
     known = model if isinstance(model, dict) else None
-    return Output(text, reason or None, digest, known, tuple(map(str, names)))
+    return Output(text, reason, digest, known, tuple(map(str, names)))
 
 
 def _text(record: Mapping[str, Any]) -> str | None:

@@ -82,20 +82,16 @@ class TaskRun:
             for item in items(plan.datas, plan.settings.n, plan.settings.prompts):
                 alike = groups.setdefault((item.max_tokens, mode, respondent), {})
                 alike.setdefault((item.id, item.messages), _request(item))
+        ordered = sorted(groups.items(), key=lambda each: each[0][0])
         return [
             Group(replace(respondent, max_tokens=most), list(alike.values()), mode)
-            for (most, mode, respondent), alike in sorted(
-                groups.items(), key=lambda each: each[0][0]
-            )
+            for (most, mode, respondent), alike in ordered
         ]
 
     def _respondent(self, plan: Plan) -> Respondent:
-        own, given = self.respondent, plan.settings.sampling or {}
-        return replace(
-            own,
-            temperature=given.get("temperature", own.temperature),
-            top_p=given.get("top_p", own.top_p),
-        )
+        given = plan.settings.sampling or {}
+        own: dict[str, Any] = {key: given[key] for key in ("temperature", "top_p") if key in given}
+        return replace(self.respondent, **own)
 
     def journal(self) -> Journal:
         """Returns the journal of the outputs, which is not open yet."""
@@ -131,11 +127,8 @@ class TaskRun:
         """
         found = self._outputs()
         matched = [self._matched(plan, found) for plan in self.plans]
-        evaluations = evaluated(matched, allow_missing=allow_missing)
-        (datas, settings), *further = (plan for plan, _ in matched)
-        config = {**_read_config(self.folder), "signature": scoring.signature(datas, settings)}
-        record = scoring.write_results(self.folder, datas, evaluations, config, settings, further)
-        return record, evaluations[settings.profile]
+        config = {**_read_config(self.folder), "signature": scoring.signature(*matched[0][0])}
+        return scored(matched, self.folder, config, allow_missing=allow_missing)
 
     def _matched(self, plan: Plan, found: Outputs) -> tuple[Plan, Matched]:
         """Returns a plan with what was sent, and its outputs."""
@@ -197,20 +190,35 @@ def _request(item: Item) -> Request:
     return Request(item.id, item.messages, about)
 
 
-def evaluated(
-    matched: Sequence[tuple[Plan, Matched]], *, allow_missing: bool = False
-) -> dict[str, scoring.Evaluation]:
-    """Returns the evaluations of plans and their outputs by profile (see `scoring.evaluate`)."""
-    return {
-        settings.profile: scoring.evaluate(
-            datas,
+def scored(
+    matched: Sequence[tuple[Plan, Matched]],
+    folder: Path | None,
+    config: Mapping[str, Any] | None = None,
+    *,
+    allow_missing: bool = False,
+) -> tuple[dict[str, Any], scoring.Evaluation]:
+    """Score outputs by all plans, and write results with `config` to a folder, if there is one.
+
+    Returns the content of `scores.json`, and the evaluation of the main plan. Raises as `scoring.evaluate`
+    and `scoring.write_results` do.
+    """
+    evaluations = {
+        plan.settings.profile: scoring.evaluate(
+            plan.datas,
             own.texts,
-            settings.profile,
+            plan.settings.profile,
             allow_missing=allow_missing,
             finish_reasons=own.reasons,
         )
-        for (datas, settings), own in matched
+        for plan, own in matched
     }
+    (datas, main), *further = (plan for plan, _ in matched)
+    if folder is None:
+        record = scoring.scores_record(datas, evaluations, main, further)
+    else:
+        config = config or scoring.score_config(datas, main)
+        record = scoring.write_results(folder, datas, evaluations, config, main, further)
+    return record, evaluations[main.profile]
 
 
 def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
@@ -301,17 +309,14 @@ def _stated(
     if found.path.name == OUTPUTS:
         try:
             config = _read_config(found.path.parent)
-            asked = _asked_before(config, settings.profile)
+            asked = config[_PROFILES].get(settings.profile, {})
             config = {**config, **config["parameters"], **asked}
             if not asked and find_profile(settings.profile).chat:
                 config = {}  # its prompts are its own, and digests say whether outputs answer them
         except InputError:  # of another program
             pass
-    sampling = {
-        name: config[name]
-        for name in scoring.SAMPLING
-        if isinstance(config.get(name, ""), int | float | None)
-    }
+    numbers = [n for n in scoring.SAMPLING if isinstance(config.get(n, ""), int | float | None)]
+    sampling = {name: config[name] for name in numbers}
     names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
     stated = {name: config[name] for name in names if config.get(name) is not None}
     match stated.get("shots"):
@@ -328,11 +333,8 @@ def _stated(
 def _sent(sampling: Mapping[str, float | None], matched: Matched) -> dict[str, float | None]:
     """Returns the sampling parameters, of which those that a server refused were left to it."""
     left_out = {name for _, output in matched.answered for name in output.left_out}
-    return {
-        name: None if name in left_out else sampling[name]
-        for name in scoring.SAMPLING
-        if name in sampling
-    }
+    known = [name for name in scoring.SAMPLING if name in sampling]
+    return {name: None if name in left_out else sampling[name] for name in known}
 
 
 def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
@@ -351,7 +353,7 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
         old = _read_config(folder)
         _check_same(folder, old, new)
         new[_DATA] = {**old[_DATA], **new[_DATA]}
-        new[_PROFILES] = {**(old.get(_PROFILES) or {}), **new[_PROFILES]}
+        new[_PROFILES] = {**old[_PROFILES], **new[_PROFILES]}
         if new == old:
             return
     elif (folder / OUTPUTS).exists():
@@ -362,7 +364,7 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
 
 def _check_same(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     for name, asked in new[_PROFILES].items():
-        before = {**_compared(old), **(_asked_before(old, name) or asked)}
+        before = {**_compared(old), **old[_PROFILES].get(name, asked)}
         now = {**_compared(new), **asked}
         for key in dict.fromkeys([*now, *before]):
             if before.get(key) != now.get(key):
@@ -381,18 +383,14 @@ def _compared(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: found[key] for key in found if key not in apart}
 
 
-def _asked_before(config: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """Returns how a profile was asked in a folder; nothing if it was not."""
-    known = config.get(_PROFILES)
-    if known is None:  # of versions that had one profile a folder
-        known = {DEFAULT: {**config, **config["parameters"]}}
-    return {key: known[profile].get(key) for key in _OF_PROFILE} if profile in known else {}
-
-
 def _read_config(folder: Path) -> dict[str, Any]:
     """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
     config, _ = read_object(folder / run_files.CONFIG)
-    parts = (config.get("parameters"), config.get(_DATA))
-    if config.get("kind") != KIND or not all(isinstance(part, dict) for part in parts):
-        raise InputError("is not the folder of a run of llm-jp-eval", path=folder)
-    return config
+    match config:
+        case {"kind": "llm-jp-eval", "parameters": {}, "data": {}, "profiles": {}}:
+            return config
+        case {"kind": "llm-jp-eval", "parameters": dict(sampling), "data": {}}:
+            every = {**config, **sampling}
+            known = {DEFAULT: {key: every.get(key) for key in _OF_PROFILE}}
+            return {**config, _PROFILES: known}  # of versions that had one profile a folder
+    raise InputError("is not the folder of a run of llm-jp-eval", path=folder)
