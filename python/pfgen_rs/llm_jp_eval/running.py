@@ -19,19 +19,9 @@ from pfgen_rs.ask.request import Group, Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic, locks, run_files, source
 from pfgen_rs.io.text import counted
-from pfgen_rs.llm_jp_eval import scoring
+from pfgen_rs.llm_jp_eval import prompts, scoring
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, item_id, read_object
-from pfgen_rs.llm_jp_eval.prompts import (
-    Item,
-    Matched,
-    Output,
-    Outputs,
-    PromptSettings,
-    answers,
-    items,
-    matching_outputs,
-    output_of,
-)
+from pfgen_rs.llm_jp_eval.prompts import Item, Matched, Output, Outputs, PromptSettings, items
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, plain_name, typed
 from pfgen_rs.llm_jp_eval.scoring import Plan
 
@@ -138,7 +128,7 @@ class TaskRun:
             asked = replace(respondent, max_tokens=item.max_tokens)
             return output.digest == _request(item).digest(asked)
 
-        own = matching_outputs(plan.datas, found, settings.n, settings.prompts, is_answer)
+        own = prompts.matching_outputs(plan.datas, found, settings.n, settings.prompts, is_answer)
         sent = _sent(respondent.identity(), own)
         return Plan(plan.datas, replace(settings, sampling=sent)), own
 
@@ -149,7 +139,7 @@ class TaskRun:
             match record:
                 case {"id": str(name), "output": str(text)}:
                     own = found.by_task.setdefault(name.split("/")[0], {}).setdefault(name, [])
-                    own.insert(0, output_of(record, text))
+                    own.insert(0, prompts.output_of(record, text))
                 case _:
                     raise InputError("a record lacks 'id' or 'output'", path=found.path)
         return found
@@ -157,32 +147,26 @@ class TaskRun:
     def _config(self) -> dict[str, Any]:
         """Returns what `config.json` says."""
         identity = self._respondent(self.plans[0]).identity()
-        model = identity.pop("model")
-        del identity["max_tokens"], identity["logprobs"]
-        prompts = asdict(self.settings.prompts)
-        del prompts["intro"]
+        stated = asdict(self.settings.prompts)
+        del stated["intro"]
         files = (files_of(data) for plan in self.plans for data in plan.datas)
         return {
             "kind": KIND,
-            "model": model,
+            "model": identity["model"],
             "engine": self.respondent.engine,
             "tasks": list(dict.fromkeys(plain_name(data.task) for data in self.datas)),
             "split": self.datas[0].split,
             "n": self.settings.n,
-            **prompts,
-            "parameters": identity,
+            **stated,
+            "parameters": {name: identity[name] for name in scoring.SAMPLING},
             _PROFILES: {plan.settings.profile: self._asked(plan) for plan in self.plans},
             _DATA: {name: digest for each in files for name, digest in each.items()},
         }
 
     def _asked(self, plan: Plan) -> dict[str, Any]:
         """Returns how a profile asks, as `config.json` has it."""
-        runs, respondent = plan.settings.runs, self._respondent(plan)
-        return {
-            "shots": list(runs) if runs else plan.settings.prompts.shots,
-            "temperature": respondent.temperature,
-            "top_p": respondent.top_p,
-        }
+        own, shots = self._respondent(plan), list(plan.settings.runs) or plan.settings.prompts.shots
+        return {"shots": shots, "temperature": own.temperature, "top_p": own.top_p}
 
 
 def _request(item: Item) -> Request:
@@ -277,16 +261,16 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     given = settings.prompts
     known, sampling = _stated(found, settings)
     usual = find_profile(settings.profile).shots[0] if given.shots is None else given.shots
-    prompts = known or replace(given, shots=usual)
-    chat = prompts.chat or found.inference.get("apply_chat_template", False)
-    prompts = replace(prompts, intro=given.intro, chat=chat)
+    made = known or replace(given, shots=usual)
+    chat = made.chat or found.inference.get("apply_chat_template", False)
+    made = replace(made, intro=given.intro, chat=chat)
     for name, value in asdict(given).items():
-        if known and value is not False and value not in (None, own := getattr(prompts, name)):
+        if known and value is not False and value not in (None, own := getattr(made, name)):
             told = f"{name}={own!r:.60}, not {value!r:.60}"
             raise SettingsError(f"{found.path}: the run was made with {told}: leave the option out")
     top_p = {**(settings.sampling or {}), **sampling}.get("top_p")
-    is_answer = partial(answers, top_p=top_p)
-    matched = matching_outputs(datas, found, settings.n, prompts, is_answer)
+    is_answer = partial(prompts.answers, top_p=top_p)
+    matched = prompts.matching_outputs(datas, found, settings.n, made, is_answer)
     if known is None and not matched.says_prompts:
         return Plan(datas, replace(settings, sampling=None)), matched
     models = [output.model for _, output in matched.answered if output.digest]
@@ -294,8 +278,8 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
         alike = {name: {(each or {}).get(name) for each in models} for name in scoring.SAMPLING}
         sent = {name: values.pop() for name, values in alike.items() if len(values) == 1}
         sampling = {**sent, **sampling}
-    own = replace(settings, prompts=prompts, sampling=_sent(sampling, matched))
-    return Plan(datas, replace(own, inference=found.inference)), matched
+    own = replace(settings, prompts=made, inference=found.inference)
+    return Plan(datas, replace(own, sampling=_sent(sampling, matched))), matched
 
 
 def _stated(
