@@ -246,7 +246,7 @@ def test_sixteen_examples_are_enough_and_seventeen_are_not(task: evaluation_file
     assert "入15" in template(task, 16)
     with pytest.raises(SettingsError, match=r"jamp has 16 examples .*, not 17: choose fewer"):
         template(task, 17)
-    with pytest.raises(SettingsError, match="must be at least 0, not -1"):
+    with pytest.raises(SettingsError, match="not -1"):
         template(task, -1)
 
 
@@ -284,7 +284,7 @@ UNUSABLE: list[tuple[int, str, str | None, str]] = [
     (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
     (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
     (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
-    (2, "{input!r}", None, r"\{input\} must have no format"),
+    (2, "{input!r}", None, r"\{input\} in the template: .*, without a format"),
     (2, "{input}{", None, "invalid template: "),
     (2, "{{x}}{input}", None, "write four of them for one"),
     (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
