@@ -331,7 +331,7 @@ def test_runs_are_read_with_their_scores_and_inputs(folder: Path, tmp_path: Path
 def test_same_names_get_parents(folder: Path, tmp_path: Path) -> None:
     some = folder / "some"
     done = jp_eval("report", some, some / "result.json")
-    assert "duplicate run name 'some': give each run once" in done.stderr
+    assert "two files have the same path" in done.stderr
     shutil.copytree(folder / "some", tmp_path / "other" / "some")
     names = [run.name for run in read_report_runs([folder / "some", tmp_path / "other" / "some"])]
     assert names == [f"{folder.name}/some", "other/some"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.run_files import RESULT, output_names
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval import diagnosis, measures, scoring
@@ -254,17 +254,9 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
         if not file.exists():
             problem = "no such file: expected a result file, or the folder of a complete run"
             raise InputError(problem, path=file)
-    return [read_result(file, name) for file, name in zip(files, _names(files), strict=True)]
-
-
-def _names(files: Sequence[Path]) -> list[str]:
-    whole = [Path(os.path.normpath(file.absolute())) for file in files]
-    parts = [(f.parent if f.name == RESULT else f.with_suffix("")).parts for f in whole]
-    for depth in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(set(parts)):
-            break
-    return names
+    places = [file.parent if file.name == RESULT else file for file in files]
+    names = output_names([str(place.absolute()) for place in places])
+    return [read_result(file, name) for file, name in zip(files, names, strict=True)]
 
 
 def _settings(signature: str | None) -> dict[str, str]:
