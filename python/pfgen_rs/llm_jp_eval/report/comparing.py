@@ -239,8 +239,10 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     parts, missing = column.present(run.known), column.missing(run.known)
     samples = sum(run.counts.get(task, 0) for task in {part.task for part in parts})
     lacking = column.lacking(run.known) if column.kind == "average" else ()
-    value = _value(run, column, parts) if column.has_value(run.known) else None
-    stated = run.stated.get(column.name) if _is_in_files(column) else None
+    scores = [part.weight * run.score(part.task, part.metric) for part in parts]
+    value = math.fsum(scores) if column.has_value(run.known) else None
+    is_average = column.kind != "task" and not column.needs_all and not column.is_correlation
+    stated = run.stated.get(column.name) if is_average or not column.parts else None
     if stated in (0, -1) and not parts and column.parts:
         stated = None  # a category that was not run: 0 in version 1.3.0, -1 in Swallow's board
     sampled = all(part.score in run.sampled for part in parts)
@@ -253,18 +255,6 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     return ColumnEstimate(
         run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
     )
-
-
-def _is_in_files(column: Column) -> bool:
-    """Whether result files state the column: their average, and the categories that enter it."""
-    own = column.kind != "task" and not column.needs_all and not column.is_correlation
-    return own or not column.parts
-
-
-def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
-    if len(parts) == 1 and column.kind != "average":
-        return run.score(parts[0].task, parts[0].metric)
-    return math.fsum(part.weight * run.score(part.task, part.metric) for part in parts)
 
 
 def _error(
@@ -366,7 +356,10 @@ def _compared_column(
 ) -> Iterator[ColumnPair]:
     samples = [[run.values(part.task, part.metric) for part in parts] for run in runs]
     clusters, weights = [runs[0].clusters[p.task] for p in parts], [p.weight for p in parts]
-    test = _test(column, parts, family, clustered=clusters[0] is not None)
+    is_single = len(parts) == 1 and not column.is_correlation
+    is_exact = is_single and parts[0].metric == "exact_match" and clusters[0] is None
+    test: Test = "sign_flip" if is_single and family <= MOST_FLIPPED else "t"
+    test = "mcnemar" if is_exact else test
     permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - LEVEL)))
     pairs = combinations(samples, 2)
     differences = [[x - y for x, y in zip(*pair, strict=True)] for pair in pairs]
@@ -391,11 +384,3 @@ def _compared_column(
         least, number = mean.detectable(LEVEL) if mean.se else None, sum(map(len, apart))
         own = mean.value, mean.se, *bounds, test, p, 1.0, smallest, 0, least, number
         yield ColumnPair(a.name, b.name, column.name, *own)
-
-
-def _test(column: Column, parts: Sequence[Part], family: int, *, clustered: bool) -> Test:
-    if len(parts) > 1 or column.is_correlation:
-        return "t"
-    if parts[0].metric == "exact_match" and not clustered:
-        return "mcnemar"
-    return "sign_flip" if family <= MOST_FLIPPED else "t"

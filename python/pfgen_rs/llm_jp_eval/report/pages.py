@@ -130,17 +130,12 @@ def _close(pred: str, gold: str) -> float | None:
 
 def report_chunk_starts(table: pl.DataFrame) -> list[int]:
     """Returns the row of the first sample of each chunk: at most 64 samples, and about 200,000 characters."""
-    texts = ["gold", "input", *(name for name in table.columns if name.startswith("pred"))]
-    sizes = table.select(
-        pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in texts)
-    ).to_series()
-    starts, samples, size = [0], 0, 0
-    for row, own in enumerate(sizes.to_list()):
-        if samples and (samples == _SAMPLES or size + own > _CHARACTERS):
-            starts.append(row)
-            samples, size = 0, 0
-        samples, size = samples + 1, size + own
-    return starts
+    texts = table.drop("task").select(pl.col(pl.String).str.len_chars().fill_null(0))
+    keys = texts.select(
+        samples=pl.int_range(pl.len()) // _SAMPLES,
+        characters=pl.sum_horizontal(pl.all()).cum_sum() // _CHARACTERS,
+    ).rows()
+    return [row for row, key in enumerate(keys) if row == 0 or key != keys[row - 1]]
 
 
 def report_index(
@@ -212,9 +207,9 @@ def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Col
     """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
     return [
         column
-        for kind in kinds
-        for column in report.of_kind(kind)
-        if column.metric != "spearman"
+        for column in report.columns
+        if column.kind in kinds
+        and column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in runs)
     ]
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from pfgen_rs.errors import InputError
@@ -59,8 +59,8 @@ class Report:
         pairs = self.pairs_in(self.average)
         if len(self.runs) <= _ALL_PAIRS:
             return pairs
-        number = {run: place for place, run in enumerate(self.runs)}
-        return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
+        adjacent = set(pairwise(self.runs))
+        return [pair for pair in pairs if (pair.a, pair.b) in adjacent]
 
     def own_samples(self, column: comparing.Column) -> list[int]:
         """Returns how many samples the values of a task's column rest on: each number once, ascending."""
