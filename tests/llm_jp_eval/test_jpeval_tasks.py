@@ -169,10 +169,10 @@ FILES: list[tuple[bytes | dict[str, Any], str]] = [
     ({"metrics": [["char_f1"]]}, r"'metrics\[0\]' must be text"),
     ({"samples": []}, "'samples' is empty"),
     ({"samples": {}}, r"'samples' must be a list, not \{\}"),
-    ({"samples": ["x"]}, "sample 0 must be an object with the texts 'input' and 'output'"),
-    ({"samples": [{"input": "x", "output": None}]}, "sample 0 must be"),
+    ({"samples": ["x"]}, r"samples\[0\] must be an object with the texts 'input' and 'output'"),
+    ({"samples": [{"input": "x", "output": None}]}, r"samples\[0\] must be"),
     ({"samples": [{"input": "x\udfff", "output": ""}]}, "contains a lone surrogate"),
-    ({"few_shots": [{"input": "x"}]}, "example 0 must be an object"),
+    ({"few_shots": [{"input": "x"}]}, r"few_shots\[0\] must be an object"),
     (b"", "is not JSON"),
     (b'{"instruction":\n\n', r"is not JSON: .* line 3"),
     (b"[]", "expected an object"),
@@ -314,7 +314,7 @@ def test_prompts_are_joined_texts(
 ) -> None:
     examples = tuple(evaluation_files.Sample(text, output) for text, output in shots)
     task = evaluation_files.TaskData(
-        "jamp", "test", instruction, 1, ("exact_match",), (), examples, "", ""
+        instruction, 1, ("exact_match",), (), task="jamp", split="test", shots=examples
     )
     blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
     expected = HEAD.removesuffix("指示文") + instruction + blocks

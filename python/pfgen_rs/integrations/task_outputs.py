@@ -49,7 +49,9 @@ class TaskOutput(NamedTuple):
         """Returns the data of its task with these golds, for scoring."""
         samples = tuple(evaluation_files.Sample("", gold) for gold in golds)
         return evaluation_files.TaskData(
-            *(self.task, "", "", 1, self.metrics, samples, (), "", ""),
+            *("", 1, self.metrics, samples),
+            task=self.task,
+            split="",
             answer_pattern=self.answer_pattern,
             reading=self.reading,
         )
