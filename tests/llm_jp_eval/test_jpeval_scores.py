@@ -81,7 +81,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "output of jamp/test/1 contains a lone surrogate": {"jamp": ["x", "\udcff"]},
     "jamp has 2 samples, but there are 0": {"jamp": []},
     "jamp has 2 samples, but there are 3": {"jamp": ["x"] * 3},
-    "no outputs of the task jamp": {},
+    "jamp has 2 samples, but there are 0 outputs": {},
 }
 
 

@@ -65,7 +65,7 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
     assert len(rows) == 20
     for row in map(json.loads, rows):
-        whole = averaging.score_texts(row["scores"], with_averages=True)
+        whole = averaging.score_texts(row["scores"], averaging.averages(row["scores"]))
         assert list(whole.items()) == list(row["with_average"].items()), row["id"]
         bare = averaging.score_texts(row["scores"])
         assert list(bare.items()) == list(row["without_average"].items()), row["id"]
@@ -102,7 +102,7 @@ def test_texts_are_rounded_half_to_even_and_sorted_by_code_point() -> None:
         ("b_x", "0.0312"),
         ("jsts_pearson", "-0.0000"),
     ]
-    shown = averaging.score_texts(scores, with_averages=True)
+    shown = averaging.score_texts(scores, averaging.averages(scores))
     assert list(shown)[:2] == ["AVG", "B_x"]
     assert "AVR" not in shown
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,17 +15,7 @@ from pfgen_rs.llm_jp_eval import measures, registry
 from pfgen_rs.llm_jp_eval.extraction import CUSTOM, answer_pattern
 from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
-_ABOUT = {
-    "dataset",
-    "description",
-    "homepage",
-    "licence",
-    "license",
-    "name",
-    "task",
-    "url",
-    "version",
-}
+_ABOUT = re.compile("dataset|description|homepage|licen[cs]e|name|task|url|version")
 """Keys that mean nothing for scores."""
 Folder = str | os.PathLike[str] | None
 _DIGEST = 8  # hex digits of digests in signatures
@@ -230,7 +221,7 @@ def _read_file(path: Path, info: registry.TaskInfo) -> tuple[EvaluationFile, str
     try:
         stated = {key: getattr(info, key) for key in _OF_TASKS if getattr(info, key)}
         for key, value in record.items():
-            if key not in _ABOUT and value is not None and (value or key not in _NAMES):
+            if not _ABOUT.fullmatch(key) and value is not None and (value or key not in _NAMES):
                 stated[_NAMES.get(key, key)] = value
         for key in ("samples", "few_shots"):
             if isinstance(values := record.get(key), list):

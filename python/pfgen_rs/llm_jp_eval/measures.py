@@ -172,11 +172,6 @@ def unavailable(name: str) -> str:
     return "" if name in task_metrics() else find_metric(name).lacks()
 
 
-def score_metrics() -> tuple[str, ...]:
-    """Returns the names of all metrics that scores may have, figures of whole tasks included."""
-    return (*sample_metrics(), *task_metrics())
-
-
 def normalized_gold(text: str) -> str:
     """Returns a gold answer in the form that is compared with predictions: NFKC, not stripped."""
     return normalize("NFKC", text)
