@@ -334,7 +334,7 @@ WRONG_OPTIONS: list[tuple[list[object], str]] = [
     (["--tasks", "nli"], "unknown task 'nli'"),
     (["--shots", 17], "has 5 examples"),
     (["--template", "missing.txt"], "missing.txt: cannot be read: No such file"),
-    (["--data", "missing"], "missing: not found"),
+    (["--data", "missing"], "missing: no evaluation files"),
     (["--split", "dev"], "no files of these tasks in the split dev"),
 ]
 

@@ -136,14 +136,13 @@ def test_the_file_counts_rather_than_the_catalog(folder: Path) -> None:
 def test_data_are_found_in_several_layouts(folder: Path, tmp_path: Path) -> None:
     for place in (folder, folder / "evaluation"):
         assert evaluation_files.find_data(place) == folder / "evaluation"
-    with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
+    with pytest.raises(InputError, match=r"no evaluation files: .* install raw files with 'pf"):
         evaluation_files.find_data(None)
     write_data(evaluation_files.installed_data())
     assert evaluation_files.read_task(None, "jamp").task == "jamp"
     (tmp_path / "file").touch()
-    missing = {".": "no evaluation files: expected evaluation/", "none": "not found"}
-    for name, problem in (missing | {"file": "not a directory"}).items():
-        with pytest.raises(InputError, match=problem):
+    for name in (".", "none", "file"):
+        with pytest.raises(InputError, match="no evaluation files: expected evaluation/"):
             evaluation_files.find_data(tmp_path / name)
 
 

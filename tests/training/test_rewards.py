@@ -293,7 +293,7 @@ def test_settings_of_tasks_that_cannot_be(tmp_path: Path) -> None:
     for wrong, error, match in (
         ({"task": "jamb"}, SettingsError, "unknown task 'jamb'"),
         ({"task": "jamp"}, SettingsError, "the data are those of chabsa, not jamp"),
-        ({"data": tmp_path / "x"}, InputError, "not found"),
+        ({"data": tmp_path / "x"}, InputError, "no evaluation files"),
         ({"metric": "bleu"}, SettingsError, "unknown metric 'bleu'"),
         ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"unknown": "x"}, SettingsError, "`unknown` must be a number, not 'x'"),

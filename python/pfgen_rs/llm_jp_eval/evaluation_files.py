@@ -96,20 +96,13 @@ def find_data(folder: Folder = None) -> Path:
     `InputError` if there is none.
     """
     place = installed_data() if folder is None else Path(folder)
-    if not place.is_dir():
-        if folder is None:
-            raise InputError(
-                "no data is installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
-                "them with 'pfgen-rs llm-jp-eval convert', or name a folder of converted files with --data",
-                path=place,
-            )
-        raise InputError("not a directory" if place.exists() else "not found", path=place)
     for candidate in (place, place / "evaluation"):
         if any((candidate / split).is_dir() for split in SPLITS):
             return candidate
     raise InputError(
-        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json, as 'pfgen-rs llm-jp-eval "
-        "convert' writes them",
+        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json; install raw files with "
+        "'pfgen-rs llm-jp-eval install' and convert them with 'pfgen-rs llm-jp-eval convert', or name a "
+        "folder of converted files with --data",
         path=place,
     )
 

@@ -14,7 +14,6 @@ Plain Python is what native code is held to, and what texts go through that nati
 """
 
 import math
-import pkgutil
 import re
 import statistics
 from collections import defaultdict
@@ -22,17 +21,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from operator import mul
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TypeVar
 from unicodedata import normalize
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.registry import loaded
+from pfgen_rs.registry import Registry
 from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 CORRELATIONS = ("pearson", "spearman")
@@ -131,13 +128,13 @@ def sample_metrics() -> Mapping[str, SampleMetric]:
     return MappingProxyType(_METRICS)
 
 
+_MODULES: Registry[ModuleType] = Registry("metrics", f"{__package__}.contributed", GROUP)
+
+
 @cache
 def _load_contributed() -> None:
-    package = import_module("pfgen_rs.llm_jp_eval.contributed")
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(module.name)
-    for entry in entry_points(group=GROUP):
-        loaded(entry, "metrics")
+    for name in _MODULES.names():  # this package's are imported then
+        _MODULES.get(name)
 
 
 def find_metric(name: str) -> SampleMetric:

@@ -57,12 +57,13 @@ def prediction_column(
     strip = reading.native_strip(find_profile(profile).steps(""))
     if strip is None:
         return pl.Series("prediction", map(in_context, _series(outputs)), pl.String)
-    return _normalized_column("prediction", outputs, in_context, True, strip, threads)
+    return _normalized_column("prediction", outputs, in_context, threads, cut=True, strip=strip)
 
 
 def gold_column(golds: Any, *, threads: int | None = None) -> pl.Series:
     """Returns `normalized_gold` of each gold answer. `golds`, `threads`, errors: as `prediction_column`."""
-    return _normalized_column("gold", golds, measures.normalized_gold, False, False, threads)
+    normal = measures.normalized_gold
+    return _normalized_column("gold", golds, normal, threads, cut=False, strip=False)
 
 
 def output_metric_column(
@@ -84,7 +85,7 @@ def metric_column(
     """
     chosen = measures.find_metric(name)
     strip = None if profile is None else reading.native_strip(find_profile(profile).steps(""))
-    sides = [_rows("predictions", found), _rows("golds", golds)]
+    sides = [list(x) if isinstance(x, list | tuple) else _series(x) for x in (found, golds)]
     if profile is not None and (strip is None or not chosen.native):
         sides[0] = reading.predictions(list(sides[0]), profile)
         profile = None
@@ -112,27 +113,12 @@ def metric_column(
 
 
 def _normalized_column(
-    name: str,
-    texts: Any,
-    in_context: Callable[[str], str],
-    cut: bool,
-    strip: bool,
-    threads: int | None,
+    name: str, texts: Any, of: Callable[[str], str], threads: int | None, **how: bool
 ) -> pl.Series:
     points, column = code_points.known(), _series(texts)
     parts = (_native.Texts(column[at : at + CHUNK]) for at in range(0, len(column), CHUNK))
-    made = [
-        pl.Series(name, points.normalized(part, in_context, cut=cut, strip=strip, threads=threads))
-        for part in parts
-    ]
+    made = [pl.Series(name, points.normalized(p, of, threads=threads, **how)) for p in parts]
     return pl.concat(made) if made else pl.Series(name, [], pl.String)
-
-
-def _rows(name: str, column: Any) -> list[str] | pl.Series:
-    """Returns a list for a sequence of texts, and a Series for another column."""
-    if isinstance(column, str):
-        raise InputError(f"invalid {name}: expected a list of texts, found a single text")
-    return list(column) if isinstance(column, Sequence) else _series(column)
 
 
 def _series(column: Any) -> pl.Series:

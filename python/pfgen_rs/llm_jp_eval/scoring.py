@@ -425,25 +425,19 @@ def result_content(
     evaluation: Evaluation,
     templates: Mapping[str, str],
     config: Mapping[str, Any],
-    *,
-    with_averages: bool = False,
+    averages: Mapping[str, float] | None = None,
 ) -> bytes:
     """Returns the result file of the published tool.
 
-    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are
-    asked for.
+    `templates`: of each task. `averages`: the categories and AVG, which it has if all tasks are asked for.
     """
     outputs: dict[str, list[dict[str, str]]] = {}
     columns = evaluation.frame.select("task", "input", "pred", "gold")
     for task, text, pred, gold in columns.iter_rows():
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
-    means = evaluation.averages if with_averages else {}
-    content = {
-        "scores": averaging.score_texts(evaluation.scores, means),
-        "outputs": outputs,
-        "config": config,
-    }
+    scores = averaging.score_texts(evaluation.scores, averages)
+    content = {"scores": scores, "outputs": outputs, "config": config}
     return json.dumps(content, ensure_ascii=False, indent=4).encode()
 
 
@@ -466,7 +460,7 @@ def write_results(
     board = registry.find_profile(settings.profile)
     every = settings.all_tasks or {*board.tasks} <= templates.keys()
     every = every and board.averaging == "means"  # other boards average elsewhere
-    result = result_content(chosen, templates, config, with_averages=every)
+    result = result_content(chosen, templates, config, chosen.averages if every else None)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
     atomic.write_atomic(place / run_files.RESULT, result)
