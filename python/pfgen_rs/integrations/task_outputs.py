@@ -50,7 +50,9 @@ class TaskOutput(NamedTuple):
         """Returns the data of its task with the samples of outputs, for scoring."""
         samples = tuple(evaluation_files.Sample(one.input, one.gold) for one in outputs)
         return evaluation_files.TaskData(
-            *(self.task, "", "", 1, self.metrics, samples, (), "", ""),
+            *("", 1, self.metrics, samples),
+            task=self.task,
+            split="",
             answer_pattern=self.answer_pattern,
             reading=self.reading,
         )

@@ -308,7 +308,7 @@ def convert(
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found):
-            counts = {split: len(splits.get(split, ())) for split in info.splits}
+            counts: dict[str, int] = {split: len(splits.get(split, ())) for split in info.splits}
             if empty := [split for split in info.splits if not counts[split]]:
                 problem = (
                     f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
