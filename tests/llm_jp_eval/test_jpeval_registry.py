@@ -243,7 +243,7 @@ def test_tasks_may_name_a_converter_of_ones_own(own_tasks: Path, tmp_path: Path)
 
 def test_the_published_tasks_name_converters_that_there_are() -> None:
     names = {info.source.converter for info in registry.tasks().values() if info.source}
-    assert names <= {*converting.CONVERTERS.names(), "wikipedia"}
+    assert names <= {*converting.CONVERTERS.names()}
     assert set(SHOTS) <= {*registry.tasks()}
     assert jp_json("tasks")[0]["source"]["converter"] == "chabsa"
 
