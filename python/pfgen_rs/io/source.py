@@ -405,10 +405,12 @@ def read_toml(path: Path) -> dict[str, Any]:
     import tomllib  # which scoring does without
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(unreadable(error), path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"invalid TOML: not UTF-8 ({error})", path=path) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"invalid TOML: {error}", path=path) from None
 
 

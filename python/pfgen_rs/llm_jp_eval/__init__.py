@@ -17,6 +17,7 @@ __all__ = [
     "profile_averages",
     "profile_value",
     "read_tasks",
+    "task_figure",
     "tasks",
 ]
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.averaging import averages
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert, converter
     from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
-    from pfgen_rs.llm_jp_eval.measures import correlation, mean
+    from pfgen_rs.llm_jp_eval.measures import correlation, mean, task_figure
     from pfgen_rs.llm_jp_eval.metrics import metric
     from pfgen_rs.llm_jp_eval.profiles import profile_averages, profile_value
     from pfgen_rs.llm_jp_eval.reading import prediction, predictions
@@ -44,6 +45,6 @@ else:
             "conversion.converting": ("Conversion", "convert", "converter"),
             "metrics": ("metric",),
             "scoring": ("evaluate",),
-            "measures": ("correlation", "mean"),
+            "measures": ("correlation", "mean", "task_figure"),
         },
     )

@@ -16,8 +16,8 @@ Averages = dict[str, float | None]
 _SUFFIXES = ("0shot", "2shot")
 _OUTSIDE = ("jhumaneval", "jmmlu_IncorrectChoice", "jmmlu_SymbolChoice")
 """Tasks that are no columns of Nejumi's tables."""
-_GLP, _ALT = "汎用的言語性能(GLP)_AVG", "アラインメント(ALT)_AVG"
-_TOTAL = "TOTAL_SCORE"
+TOTALS = ("汎用的言語性能(GLP)_AVG", "アラインメント(ALT)_AVG", "TOTAL_SCORE")
+"""Nejumi's averages of which the last needs both others."""
 _SKIPPED = {"score": 2, "control": 1}
 """Number of columns that the means of Nejumi's tables leave out, by mistake."""
 
@@ -131,7 +131,7 @@ def nejumi(profile: Profile, values: Values) -> Averages:
     `mtbench` divided by 10. The means of tables (`score_AVG_0shot`) leave out columns, as the board's code
     does; `score_mean_0shot` is the mean of all.
     """
-    tables = _tables(values)
+    tables = _tables(profile, values)
     found: Averages = {}
     for name, table in tables.items():
         kind, shots = name.split("_")
@@ -143,8 +143,8 @@ def nejumi(profile: Profile, values: Values) -> Averages:
         found[name] = numpy_mean(each for each in own if each is not None)
     for name, parts in profile.averages.items():
         found[name] = _weighted_mean(profile.weights.get(name, {}), {p: found[p] for p in parts})
-    if None in (found[_GLP], found[_ALT]):
-        found[_TOTAL] = None
+    if None in (found[each] for each in TOTALS):
+        found[TOTALS[-1]] = None
     for shots, name in zip(_SUFFIXES, ("AVG_jaster_0shot", "AVG_jaster_2shots"), strict=True):
         table = tables[f"score_{shots}"]
         columns = [table[task] for task in tables["score_0shot"] if task in table]
@@ -153,12 +153,15 @@ def nejumi(profile: Profile, values: Values) -> Averages:
     return found
 
 
-def _tables(values: Values) -> dict[str, dict[str, float]]:
-    """Returns the tables of scores and control by number of examples, with their columns in order."""
-    found = {}
+def _tables(profile: Profile, values: Values) -> dict[str, dict[str, float]]:
+    """Returns the tables of scores and control by number of examples, with their columns in order.
+
+    Tasks that are not the board's are no columns.
+    """
+    found, own = {}, {*profile.tasks} - {*_OUTSIDE}
     for name in (f"{kind}_{shots}" for shots in _SUFFIXES for kind in _SKIPPED):
         columns = sorted(values.get(name, {}).items())
-        found[name] = {t: v for t, v in columns if t not in _OUTSIDE and v is not None}
+        found[name] = {t: v for t, v in columns if t in own and v is not None}
     return found
 
 
@@ -206,7 +209,7 @@ def partial(profile: Profile, values: Values) -> list[str]:
     known: Values = values.get("scores", values)
     found: list[str] = []
     if profile.averaging == "nejumi":
-        tables = _tables(values)
+        tables = _tables(profile, values)
         known = _members(values, tables, made)
         found = _partial_tables(profile, tables)
     for name, members in {**profile.categories, **profile.averages}.items():

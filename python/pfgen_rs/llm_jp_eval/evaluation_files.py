@@ -115,7 +115,8 @@ def read_task(folder: Folder, task: str, split: str = "test", shots: int | None 
     states counts, then what the task's file does. `shots`: number of examples, whatever files say.
 
     Raises `InputError` with the file, also if the train file is missing, from which prompts take their
-    examples even if there are none, unless the task has no such split.
+    examples even if there are none, unless the task has no such split, or a task of your own or an evaluation
+    file says that there are none.
     """
     info = registry.tasks().get(task, registry.TaskInfo(task, ()))
     if split not in info.splits:
@@ -123,17 +124,21 @@ def read_task(folder: Folder, task: str, split: str = "test", shots: int | None 
         raise InputError(f"{task} has no split {split}: choose among {expected}")
     path = _path_of(folder, info, split)
     if not path.is_file():
-        raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
+        advice = f", and no table 'data' in {info.path}" if info.is_own and not info.data else ""
+        raise InputError(f"no file of the task {task!r} in the split {split}{advice}", path=path)
     file, digest = _read_file(path, info)
     examples, examples_digest = file.few_shots, ""
-    if not examples and "train" in info.splits:
-        known = (file, digest) if split == "train" else None
-        train, examples_digest = known or _read_file(_path_of(folder, info, "train"), info)
-        examples = train.samples
     own_number = len(file.few_shots) or info.few_shots
     numbers = (shots, file.num_few_shots, own_number, None if "train" in info.splits else 0)
+    number = next((each for each in numbers if each is not None), None)
+    train = _path_of(folder, info, "train")
+    needed = number != 0 or not (info.is_own or file.num_few_shots == 0) or train.is_file()
+    if not examples and "train" in info.splits and needed:
+        known = (file, digest) if split == "train" else None
+        train_file, examples_digest = known or _read_file(train, info)
+        examples = train_file.samples
     stated = {each.name: getattr(file, each.name) for each in fields(file)}
-    stated["num_few_shots"] = next((number for number in numbers if number is not None), None)
+    stated["num_few_shots"] = number
     return TaskData(
         **stated,
         task=task,
@@ -159,7 +164,10 @@ def read_tasks(
     """Read several tasks, in this order. Raises `InputError` as `read_task` does, and without any task."""
     if not (found := [read_task(folder, task, split, shots) for task in tasks]):
         place = find_data(folder) / split
-        raise InputError(f"no files of these tasks in the split {split}", path=place)
+        others = sorted(x.stem for x in place.glob("*.json") if x.stem not in registry.tasks())
+        advice = f": describe the unknown task {others[0]} in {others[0]}.toml (--task-folder)"
+        problem = f"no files of these tasks in the split {split}{advice if others else ''}"
+        raise InputError(problem, path=place)
     return found
 
 
@@ -234,9 +242,12 @@ def _checked(file: EvaluationFile, info: registry.TaskInfo) -> EvaluationFile:
             raise InputError(f"{name!r} is empty")
     for name in file.metrics:
         measures.unavailable(name)  # raises for unknown ones
+    read_as("", file.reading)  # raises for unknown steps
     pattern = file.answer_pattern
     if (pattern or CUSTOM).upper() == CUSTOM:
-        pattern = file.answer_extract_pattern or pattern
+        if pattern and not file.answer_extract_pattern:
+            raise InputError(f"'answer_pattern_id' {pattern!r} lacks 'answer_extract_pattern'")
+        pattern = file.answer_extract_pattern
     return replace(
         file,
         answer_pattern=answer_pattern(pattern) if pattern else info.answer_pattern,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pfgen_rs.llm_jp_eval.evaluation_files import Sample, TaskData, read_tasks, without_file
-from pfgen_rs.llm_jp_eval.profiles import INCORRECT, SYMBOLS, VARIANTS
+from pfgen_rs.llm_jp_eval.profiles import INCORRECT, SYMBOLS, VARIANTS, computed_as, metrics_of
 from pfgen_rs.llm_jp_eval.prompts import Outputs
 from pfgen_rs.llm_jp_eval.registry import chosen_tasks, find_profile, find_task, of_task
 from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
@@ -19,12 +19,15 @@ def plan(datas: Sequence[TaskData], settings: ScoreSettings, shots: int | None =
     `shots`: number of examples instead of the profile's. Settings get the profile's number of samples and its
     sampling, unless they name others, and its chat; if they do not know the number of examples, it stays so.
     A task that is asked with several numbers of examples is there several times, as `jamp@0` and `jamp@2`.
+    Raises `SettingsError` for metrics that the profile does not have.
     """
     profile = find_profile(settings.profile)
     runs = profile.shots if shots is None else (shots,)
     several = len(profile.shots) > 1
     found = []
     for data in datas:
+        for metric in metrics_of(profile, data):
+            computed_as(profile, metric)  # raises for those that the profile does not have
         limit = of_task(profile.task_limits, data.task, None) if settings.n is None else None
         own = replace(data, samples=data.samples[:limit])
         numbers = runs if shots is not None else of_task(profile.task_shots, data.task, runs)
@@ -63,6 +66,8 @@ def profile_data(
     """
     chosen = [task.name for task in chosen_tasks(names, profile)]
     without = without_file(folder, chosen, split)
+    if "jmmlu" in {*chosen} - {*without}:  # of which variants are made, whatever files there are
+        without = [t for t in chosen if t in without or t in VARIANTS]
     there = [t for t in chosen if t not in without or (t in names and t not in VARIANTS)]
     new = [task for task in there if (task, split) not in read]
     if new or not there:

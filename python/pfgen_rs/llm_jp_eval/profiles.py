@@ -16,6 +16,7 @@ VARIANTS = ("jmmlu_SymbolChoice", "jmmlu_IncorrectChoice")
 SYMBOLS = dict(zip("ABCD", "$&#@", strict=True))
 INCORRECT = {label: ",".join(each for each in SYMBOLS if each != label) for label in SYMBOLS}
 
+_TABLE = re.compile("(score|control|jmmlu_robust)_[0-9]+shot|external")
 _AGREEMENT = {3: 1.0, 1: 0.5, 0: 0.0}
 """Robustness by the number of equal pairs of three answers."""
 
@@ -43,7 +44,9 @@ def profile_value(
     name = metric or main_metric(profile, task)
     if name == "robustness":
         tasks = ("jmmlu", *VARIANTS)
-        measures.check_texts(output, tasks)
+        if isinstance(output, str) or len(output) != len(tasks):
+            raise InputError(f"{name} takes three outputs: of {', '.join(tasks)}")
+        measures.check_types(output, "invalid outputs: ")
         return robustness(*map(prediction, output, (profile,) * len(tasks), tasks))
     kind, _, of = name.rpartition(":")
     computed = computed_as(chosen, of)
@@ -72,9 +75,15 @@ def profile_averages(profile: str, values: Mapping[str, Any]) -> dict[str, float
     (`nli_records`), see `board_averages.swallow`; `nejumi4` takes tables by number of examples instead, see
     `board_averages.nejumi`. What is missing is left out as the board leaves it out.
 
-    Raises `SettingsError` for unknown profiles.
+    Raises `SettingsError` for unknown profiles, `InputError` for values that are not those of the profile.
     """
     chosen = find_profile(profile)
+    nejumi = chosen.averaging == "nejumi"
+    own = values.get("scores", values) if isinstance(values, Mapping) else {"values": values}
+    for name, value in own.items():
+        if not (_TABLE.fullmatch(name) if nejumi else isinstance(value, int | float)):
+            expected = "a table such as score_0shot" if nejumi else "a number"
+            raise InputError(f"expected {expected}, not {name!r} with {value!r:.60}")
     return board_averages.AVERAGINGS[chosen.averaging](chosen, values)
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import code_points
 from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
@@ -75,6 +75,8 @@ def read_as(output: str, steps: tuple[str, ...]) -> str:
 
 def read_all(outputs: Sequence[str], steps: tuple[str, ...]) -> list[str]:
     """Returns `read_as` of each output, in native code where that has these steps."""
+    if isinstance(outputs, str):
+        raise InputError("expected a list of texts, found a single text")
     of_each = partial(read_as, steps=steps)
     if (strip := native_strip(steps)) is None:
         return list(map(of_each, outputs))

@@ -212,7 +212,7 @@ def cluster_of(task: str, text: str) -> str | None:
     """
     info = tasks().get(plain_name(task))
     found = re.search(info.cluster, text, re.DOTALL) if info and info.cluster else None
-    return "".join(found.groups("")) if found else None
+    return "\0".join(found.groups("")) if found else None
 
 
 def chosen_tasks(names: Iterable[str] | None = None, profile: str = DEFAULT) -> list[TaskInfo]:
@@ -286,16 +286,14 @@ def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
         if isinstance(made, TaskInfo):
             files = {split: path.parent / name for split, name in made.data.items()}
             pattern = made.answer_pattern and answer_pattern(made.answer_pattern)
-            re.compile(made.cluster or "")
-            return replace(made, data=files, answer_pattern=pattern, path=path)
-        for name, members in made.averages.items():
-            if unknown := [x for x in members if x not in {*made.categories, *made.averages}]:
-                raise InputError(f"'averages.{name}' has the unknown category {unknown[0]!r}")
+            made = replace(made, data=files, answer_pattern=pattern)
+        if _PACKAGE not in path.parents:
+            from pfgen_rs.llm_jp_eval.checks import check  # which takes what imports this module
+
+            check(made)
         return replace(made, path=path)
     except InputError as error:
         raise InputError(error.problem, path=path) from None
-    except re.error as error:
-        raise InputError(f"'cluster' is no regular expression: {error}", path=path) from None
 
 
 _KINDS = {
