@@ -65,7 +65,7 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
     assert len(rows) == 20
     for row in map(json.loads, rows):
-        whole = averaging.score_texts(row["scores"], with_averages=True)
+        whole = averaging.score_texts(row["scores"], averaging.averages(row["scores"]))
         assert list(whole.items()) == list(row["with_average"].items()), row["id"]
         bare = averaging.score_texts(row["scores"])
         assert list(bare.items()) == list(row["without_average"].items()), row["id"]
@@ -102,7 +102,7 @@ def test_texts_are_rounded_half_to_even_and_sorted_by_code_point() -> None:
         ("b_x", "0.0312"),
         ("jsts_pearson", "-0.0000"),
     ]
-    shown = averaging.score_texts(scores, with_averages=True)
+    shown = averaging.score_texts(scores, averaging.averages(scores))
     assert list(shown)[:2] == ["AVG", "B_x"]
     assert "AVR" not in shown
 
@@ -136,14 +136,13 @@ def test_the_file_counts_rather_than_the_catalog(folder: Path) -> None:
 def test_data_are_found_in_several_layouts(folder: Path, tmp_path: Path) -> None:
     for place in (folder, folder / "evaluation"):
         assert evaluation_files.find_data(place) == folder / "evaluation"
-    with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
+    with pytest.raises(InputError, match=r"no evaluation files: .* install raw files with 'pf"):
         evaluation_files.find_data(None)
     write_data(evaluation_files.installed_data())
     assert evaluation_files.read_task(None, "jamp").task == "jamp"
     (tmp_path / "file").touch()
-    missing = {".": "no evaluation files: expected evaluation/", "none": "not found"}
-    for name, problem in (missing | {"file": "not a directory"}).items():
-        with pytest.raises(InputError, match=problem):
+    for name in (".", "none", "file"):
+        with pytest.raises(InputError, match="no evaluation files: expected evaluation/"):
             evaluation_files.find_data(tmp_path / name)
 
 
@@ -169,10 +168,10 @@ FILES: list[tuple[bytes | dict[str, Any], str]] = [
     ({"metrics": [["char_f1"]]}, r"'metrics\[0\]' must be text"),
     ({"samples": []}, "'samples' is empty"),
     ({"samples": {}}, r"'samples' must be a list, not \{\}"),
-    ({"samples": ["x"]}, "sample 0 must be an object with the texts 'input' and 'output'"),
-    ({"samples": [{"input": "x", "output": None}]}, "sample 0 must be"),
+    ({"samples": ["x"]}, r"samples\[0\] must be an object with the texts 'input' and 'output'"),
+    ({"samples": [{"input": "x", "output": None}]}, r"samples\[0\] must be"),
     ({"samples": [{"input": "x\udfff", "output": ""}]}, "contains a lone surrogate"),
-    ({"few_shots": [{"input": "x"}]}, "example 0 must be an object"),
+    ({"few_shots": [{"input": "x"}]}, r"few_shots\[0\] must be an object"),
     (b"", "is not JSON"),
     (b'{"instruction":\n\n', r"is not JSON: .* line 3"),
     (b"[]", "expected an object"),
@@ -246,7 +245,7 @@ def test_sixteen_examples_are_enough_and_seventeen_are_not(task: evaluation_file
     assert "入15" in template(task, 16)
     with pytest.raises(SettingsError, match=r"jamp has 16 examples .*, not 17: choose fewer"):
         template(task, 17)
-    with pytest.raises(SettingsError, match="must be at least 0, not -1"):
+    with pytest.raises(SettingsError, match="not -1"):
         template(task, -1)
 
 
@@ -284,7 +283,7 @@ UNUSABLE: list[tuple[int, str, str | None, str]] = [
     (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
     (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
     (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
-    (2, "{input!r}", None, r"\{input\} must have no format"),
+    (2, "{input!r}", None, r"\{input\} in the template: .*, without a format"),
     (2, "{input}{", None, "invalid template: "),
     (2, "{{x}}{input}", None, "write four of them for one"),
     (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
@@ -314,7 +313,7 @@ def test_prompts_are_joined_texts(
 ) -> None:
     examples = tuple(evaluation_files.Sample(text, output) for text, output in shots)
     task = evaluation_files.TaskData(
-        "jamp", "test", instruction, 1, ("exact_match",), (), examples, "", ""
+        instruction, 1, ("exact_match",), (), task="jamp", split="test", shots=examples
     )
     blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
     expected = HEAD.removesuffix("指示文") + instruction + blocks

@@ -365,7 +365,7 @@ def convert(
             if info.name in absent:
                 continue
             splits = task_splits(info, found)
-            counts = {split: len(splits.get(split, ())) for split in info.splits}
+            counts: dict[str, int] = {split: len(splits.get(split, ())) for split in info.splits}
             if empty := [split for split, count in counts.items() if not count]:
                 problem = f"no samples for {empty[0]}: too few samples in its raw files"
                 raise InputError(f"{info.name}: {problem}", path=source)
