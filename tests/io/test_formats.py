@@ -155,7 +155,8 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
 def test_llm_jp_eval_reads_the_same(tmp_path: Path) -> None:
     made = response("jamp/test/0", "x"), response("jamp/test/1", "", 500)
     found = read_outputs(write(tmp_path / "b.jsonl", *made))
-    assert found.texts == {"jamp": {0: "x"}}
+    told = {name: each.text for name, [each] in found.by_task["jamp"].items()}
+    assert told == {"jamp/test/0": "x", "jamp/test/1": None}
 
 
 # CSV: empty lines are passed over, and stray quotation marks are named.

@@ -231,39 +231,25 @@ def score(
 
     - `pfgen-rs llm-jp-eval score outputs/run1 --out scores`
     """
-    from pfgen_rs.llm_jp_eval import exchange, prompts, running, scoring
+    from pfgen_rs.llm_jp_eval import exchange, prompts, registry, running, scoring
 
     every = "all" in llm_jp_eval.listed_names(samples.tasks)
+    found = exchange.read_exchange(outputs) or prompts.read_outputs(outputs)
+    stated, shots = found.config, samples.shots
+    names = llm_jp_eval.listed_names(profile) or [stated.get("profile", registry.DEFAULT)]
+    if "shots" in stated and (stated["shots"],) != registry.find_profile(stated["profile"]).shots:
+        shots = stated["shots"] if shots is None else shots
+    samples = replace(samples, limit=samples.limit or stated.get("n"), shots=shots)
     settings = scoring.ScoreSettings(
         n=samples.limit, prompts=samples.prompts(None), all_tasks=every
     )
-    names = llm_jp_eval.listed_names(profile)
-    if files := exchange.exchange_files(outputs):
-        exchanged = exchange.read_exchange(files)
-        settings = exchanged.settings(settings)
-        names = names or [settings.profile]
-        samples = replace(
-            samples,
-            shots=exchanged.shots(samples.shots),
-            tasks=samples.tasks or list(exchanged.records),
-        )
-        matched = exchanged.matched(samples.plans(names, settings))
-    else:
-        names = names or ["1.3.0"]
-        found = prompts.read_outputs(outputs, samples.split_of(names[0]))
-        matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
+    matched = running.plans_of_outputs(found, samples.plans(names, settings, found))
     try:
-        evaluations = running.evaluated(matched, allow_missing=allow_missing)
+        done = running.scored(matched, out, allow_missing=allow_missing)
     except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
-    (datas, main), *further = (plan for plan, _ in matched)
-    if out is None:
-        record = scoring.scores_record(datas, evaluations, main, further)
-    else:
-        config = scoring.score_config(datas, main)
-        record = scoring.write_results(out, datas, evaluations, config, main, further)
-    show_evaluation(record, evaluations[main.profile], output_format)
+    show_evaluation(*done, output_format)
 
 
 def show_evaluation(

@@ -29,10 +29,9 @@ def plan(datas: Sequence[TaskData], settings: ScoreSettings, shots: int | None =
         own = replace(data, samples=data.samples[:limit])
         numbers = runs if shots is not None else of_task(profile.task_shots, data.task, runs)
         for number in numbers:
-            if several:
-                found.append(replace(own, task=f"{data.task}@{number}", num_few_shots=number))
-            else:
-                found.append(own if numbers == runs else replace(own, num_few_shots=number))
+            name = f"{data.task}@{number}" if several else data.task
+            stated = number if several or numbers != runs else data.num_few_shots
+            found.append(replace(own, task=name, num_few_shots=stated))
     return Plan(
         found,
         replace(
@@ -77,8 +76,8 @@ def profile_data(
 def answered_tasks(found: Outputs, profile: str) -> list[str]:
     """Returns the tasks that have outputs: those of the profile and one's own, or any if there are none."""
     tasks = find_profile(profile).tasks
-    own = [name for name in found.texts if name in tasks or find_task(name).is_own]
-    return own or list(found.texts)
+    own = [name for name in found.by_task if name in tasks or find_task(name).is_own]
+    return own or list(found.by_task)
 
 
 def with_variants(datas: Sequence[TaskData], lacking: Sequence[str]) -> list[TaskData]:

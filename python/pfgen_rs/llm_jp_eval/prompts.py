@@ -3,8 +3,9 @@
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -12,17 +13,18 @@ from typing import Any
 from pfgen_rs.ask.request import Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import json_lines
-from pfgen_rs.io.layouts import ReadAs, exchanges
-from pfgen_rs.io.layouts.batches import batch_output, text_of_response
+from pfgen_rs.io.layouts import ReadAs, at, exchanges, has
+from pfgen_rs.io.layouts.batches import batch_output
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name, tasks
+from pfgen_rs.llm_jp_eval.measures import normalized_gold
+from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
 _INPUT = "{input}"
-_PROMPT = (
+PROMPT = (
     "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。要求を適切に満たす応答を書きなさい。"
     "\n\n### 指示:\n{instruction}{few_shots_text}\n\n### 入力:\n{input}\n\n### 応答:\n"
 )
@@ -63,16 +65,12 @@ def template(
     of the task, if it has one. Instruction, examples and inputs are inserted literally. Raises
     `SettingsError` for too few examples and unusable templates.
     """
-    if shots < 0:
-        raise SettingsError(f"the number of examples must be at least 0, not {shots}")
-    if len(data.shots) < shots:
-        there = counted(len(data.shots), "example")
-        raise SettingsError(
-            f"{data.task} has {there} (train/{data.task}.json), not {shots}: choose fewer"
-        )
+    if not 0 <= shots <= len(data.shots):
+        there = f"{counted(len(data.shots), 'example')} (train/{data.task}.json)"
+        raise SettingsError(f"{data.task} has {there}, not {shots}: choose fewer")
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
-    own, example = custom or data.template or _PROMPT, custom_fewshots or _EXAMPLE
+    own, example = custom or data.template or PROMPT, custom_fewshots or _EXAMPLE
     if not custom and data.template and _JINJA.search(data.template):
         raise SettingsError(
             f"the template of {data.task} ({data.split}/{data.task}.json) is one of Jinja, whose variables "
@@ -130,13 +128,10 @@ def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str
     except ValueError as error:
         raise SettingsError(f"invalid {name}: {error}") from None
     for _, placeholder, spec, conversion in found:
-        if spec or conversion:
-            raise SettingsError(f"invalid {name}: {{{placeholder}}} must have no format")
-        if placeholder is not None and placeholder not in known:
+        if spec or conversion or placeholder not in (None, *known):
             expected = ", ".join(f"{{{key}}}" for key in known)
-            raise SettingsError(
-                f"unknown placeholder {{{placeholder:.60}}} in the {name}: expected {expected}"
-            )
+            problem = f"unknown placeholder {{{placeholder:.60}}} in the {name}"
+            raise SettingsError(f"{problem}: expected {expected}, without a format")
     return [(literal, placeholder) for literal, placeholder, _, _ in found]
 
 
@@ -195,6 +190,12 @@ class PromptSettings:
         return f"{self.intro}\n{data.instruction}\n\n"
 
 
+def digest_of_asked(*asked: Any) -> str:
+    """Returns the SHA-256 of the JSON list of turns, prompt and maximum number of new tokens."""
+    text = json.dumps(asked, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A sample to be asked; `max_tokens`: maximum number of new tokens; `turns`: those before the prompt.
@@ -217,9 +218,8 @@ class Item:
         return (*self.turns, ("user", self.prompt))
 
     def digest(self) -> str:
-        """Returns the SHA-256 of what is asked: of the JSON list of turns, prompt and `max_tokens`."""
-        asked = json.dumps([*self.turns, self.prompt, self.max_tokens], ensure_ascii=False)
-        return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+        """Returns the digest of what is asked."""
+        return digest_of_asked(*self.turns, self.prompt, self.max_tokens)
 
     def record(self) -> dict[str, Any]:
         """Returns the item as a line of our own format."""
@@ -263,215 +263,112 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
+_REASONS = ("finish_reason", "response.body.choices.0.finish_reason")
 _ID = re.compile(
-    rf"({NAME.pattern})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
+    rf"(({NAME.pattern})/({'|'.join(SPLITS)})/(?:0|[1-9][0-9]{{0,8}}))(?:#([0-9a-f]{{16}}))?"
 )
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """How an output was made: the digest of what was asked, or its first digits.
+class Output:
+    """An output of a model; `text` is `None` if a request failed.
 
-    In a run, also the model and the parameters that were left out.
+    `reason`: why it ended, as servers call it (`stop`, `length`). `digest`: of what was asked, or its first
+    digits, empty if the output does not say. `model`, `left_out`: in a run, the model and the parameters that
+    were left out. `asked`: prompt and maximum number of new tokens, if they are known.
     """
 
-    digest: str
-    model: Mapping[str, Any] | None
-    left_out: tuple[str, ...]
+    text: str | None = None
+    reason: str | None = None
+    digest: str = ""
+    model: Mapping[str, Any] | None = None
+    left_out: tuple[str, ...] = ()
+    asked: tuple[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
+    """The outputs of the file or folder `path` by task and id, several of an id if their digests differ.
 
-    `made`: how outputs were made, by id, where the file says so. `reasons`: why outputs ended, as servers
-    call it (`stop`, `length`), by id. `further`: more outputs of the same ids, which answer other prompts by
-    their digests.
+    `unnamed`: those without id by task, each with the input and the gold of its sample. `config`: how prompts
+    were made, as far as files say so. `inference`: what is known of inference made elsewhere.
     """
 
     path: Path
-    texts: dict[str, dict[int, str]] = field(default_factory=dict)
-    made: dict[str, Made] = field(default_factory=dict)
-    reasons: dict[str, str | None] = field(default_factory=dict)
-    further: "list[Outputs]" = field(default_factory=list)
+    by_task: dict[str, dict[str, list[Output]]] = field(default_factory=dict)
+    unnamed: dict[str, list[tuple[str, str, Output]]] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    inference: dict[str, Any] = field(default_factory=dict)
 
-    def layers(self) -> "list[Outputs]":
-        """Returns these outputs and further ones; in each, an id has one output at most."""
-        return [self, *self.further]
+    def add(self, name: object, output: Output) -> None:
+        """Add the output with an id, which may end in digits of a digest. Raises `InputError`."""
+        match = _ID.fullmatch(name) if isinstance(name, str) else None
+        if match is None:
+            shown = f"{as_text(name)!r:.60}"
+            raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
+        if match[4]:
+            output = replace(output, digest=match[4], model=None)
+        own = self.by_task.setdefault(match[2], {}).setdefault(match[1], [])
+        if own and (not output.digest or any(each.digest in ("", output.digest) for each in own)):
+            raise InputError(f"duplicate id {match[1]!r}")
+        own.append(output)
+
+    def of_samples(self, data: TaskData) -> dict[str, list[Output]]:
+        """Returns a task's outputs by id; one without is that of the first free sample with its texts.
+
+        Raises `InputError` for one without a sample.
+        """
+        task, places = plain_name(data.task), defaultdict[tuple[str, str], list[str]](list)
+        found = dict(self.by_task.get(task, {}))
+        if task in self.unnamed:
+            for index, sample in enumerate(data.samples):
+                key = sample.input, normalized_gold(sample.output)
+                places[key].append(item_id(task, data.split, index))
+        for given, gold, output in self.unnamed.get(task, ()):
+            names = places[given, normalized_gold(gold)]
+            name = next((name for name in names if name not in found), None)
+            if name is None:
+                problem = f"the sample with the input {given!r:.60} and the gold {gold!r:.60}"
+                why = "is there twice" if names else "is foreign"
+                raise InputError(f"{problem} {why}", path=self.path)
+            found[name] = [output]
+        return found
 
 
-def read_outputs(path: str | Path, split: str = "test") -> Outputs:
+def read_outputs(path: str | Path) -> Outputs:
     """Read outputs by id: JSON lines, also compressed, or a JSON array.
 
     An object is identified by `custom_id` or `id` (`jamp/test/0`), or the `id` of its `doc`. Its text is
     under `output`, `text`, `response`, `completion` or `generated_text`, or where batch APIs and samples of
-    lm-evaluation-harness have it. Null texts and
-    failed requests are missing outputs. Raises `InputError` with file and line for anything else, outputs of
-    other splits, and ids that occur twice, unless their digests differ.
+    lm-evaluation-harness have it. Null texts and failed requests are missing outputs. Raises `InputError`
+    with file and line for anything else, and for ids that occur twice, unless their digests differ.
     """
     file, found = Path(path), Outputs(Path(path))
-    if file.is_dir():
-        advice = "expected a file of outputs, such as outputs.jsonl of a run"
-        raise InputError(f"is a directory: {advice}", path=file)
-    lines: dict[str, list[int]] = {}
 
-    def read(line: json_lines.Line) -> None:
-        task, index, digest = _place(line.record, split)
-        name = item_id(task, split, index)
-        failed = line.record.get("error")
-        made = None if failed else _made(line.record, digest)
-        layer = _layer(found, name, made, lines.setdefault(name, []))
-        lines[name].append(line.number)
-        own = layer.texts.setdefault(task, {})
-        if made:
-            layer.made[name] = made
-        layer.reasons[name] = _reason(line.record)
-        if (text := None if failed else _text(line.record)) is not None:
-            own[index] = text
+    def read(record: Mapping[str, Any]) -> None:
+        document = record.get("doc")
+        named = document if isinstance(document, Mapping) else record
+        text = None if record.get("error") else _text(record)
+        found.add(record.get("custom_id", named.get("id")), output_of(record, text))
 
-    for _ in json_lines.parsed_lines(file, read):
+    for _ in json_lines.parsed(file, read):
         pass
-    if not lines:
+    if not found.by_task:
         raise InputError("has no outputs", path=file)
     return found
 
 
-def _layer(found: Outputs, name: str, made: Made | None, lines: Sequence[int]) -> Outputs:
-    """Returns the outputs that a further one of an id belongs to. `lines`: where the id stands already."""
-    known = {each.made[name].digest for each in found.layers() if name in each.made}
-    if lines and (made is None or len(known) < len(lines) or made.digest in known):
-        raise InputError(f"duplicate id {name!r}, which line {lines[-1]} has as well")
-    if len(lines) == len(found.layers()):
-        found.further.append(Outputs(found.path))
-    return found.layers()[len(lines)]
-
-
-@dataclass
-class Matched:
-    """The outputs that answer the prompts of tasks.
-
-    `texts`: by task in the order of the samples, `None` where one is missing. `reasons`: why they ended,
-    likewise. `made`: how they were made, as
-    far as they say so; `silent`: whether some do not. `right`, `wrong`: ids with an output that answers the
-    prompt here, and with one that answers another.
-    """
-
-    texts: dict[str, list[str | None]] = field(default_factory=dict)
-    reasons: dict[str, list[str | None]] = field(default_factory=dict)
-    made: list[Made] = field(default_factory=list)
-    silent: bool = False
-    right: set[str] = field(default_factory=set)
-    wrong: dict[str, None] = field(default_factory=dict)
-
-
-def matching_outputs(
-    datas: Iterable[TaskData],
-    found: Outputs,
-    n: int | None,
-    prompts: PromptSettings,
-    top_p: float | None = None,
-) -> Matched:
-    """Find the outputs of the first `n` samples of each task (`None`: all) by ids and digests.
-
-    `top_p`: of a run. Raises `InputError` for outputs of samples that a task does not have.
-    """
-    matched = Matched()
-    if not found.made:  # nothing depends on the prompts then
-        prompts = PromptSettings(None)
-    for data in datas:
-        _check_indices(data, found)
-        asked = items([data], n, prompts)
-        pairs = [_matching(item, found, top_p, matched) for item in asked]
-        matched.texts[data.task] = [text for text, _ in pairs]
-        matched.reasons[data.task] = [reason for _, reason in pairs]
-    return matched
-
-
-def _check_indices(data: TaskData, found: Outputs) -> None:
-    for index in found.texts.get(plain_name(data.task), {}):
-        if index >= len(data.samples):
-            name, there = item_id(data.task, data.split, index), len(data.samples)
-            problem = f"unknown id {name!r}: {data.task} has {counted(there, 'sample')}"
-            raise InputError(f"{problem}, counted from 0", path=found.path)
-
-
-def _matching(
-    item: Item, found: Outputs, top_p: float | None, matched: Matched
-) -> tuple[str | None, str | None]:
-    """Returns the output that answers an item and why it ended, and notes what it says of itself."""
-    for layer in found.layers():
-        text, made = layer.texts.get(item.task, {}).get(item.index), layer.made.get(item.id)
-        if made is None:
-            if text is not None:
-                matched.silent = True
-                return text, layer.reasons.get(item.id)
-            continue
-        own = item.digest() if made.model is None else _digest_of_request(item, made.model, top_p)
-        if own.startswith(made.digest):
-            matched.right.add(item.id)
-            matched.made.append(made)
-            return text, layer.reasons.get(item.id)
-        matched.wrong[item.id] = None
-    return None, None
-
-
-def check_digests(path: Path, matched: Sequence[Matched]) -> None:
-    """Raises `InputError` with the first output that answers no prompt of its id here."""
-    right = {name for each in matched for name in each.right}
-    wrong = [name for each in matched for name in each.wrong if name not in right]
-    if wrong:
-        raise InputError(
-            f"by their digests, {counted(len(set(wrong)), 'output')} answered prompts other than those here, "
-            f"the first is {wrong[0]}: choose --data, --shots and the other options of prompts as they were",
-            path=path,
-        )
-
-
-def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None) -> str:
-    """Returns the digest of a run's request to a model, as records have it; nothing for no such record."""
-    settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
-    try:
-        who = Respondent("", **settings, max_tokens=item.max_tokens, top_p=top_p)
-        return Request(item.id, item.messages).digest(who)
-    except (SettingsError, TypeError, ValueError):
-        return ""
-
-
-def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]:
-    """Returns task, index and the first digits of the digest in a record's id."""
-    document = record.get("doc")
-    named = document if isinstance(document, Mapping) else record
-    name = record.get("custom_id", named.get("id"))
-    match = _ID.fullmatch(name) if isinstance(name, str) else None
-    if match is None:
-        shown = f"{as_text(name)!r:.60}"
-        raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
-    if match[1] not in tasks():
-        raise InputError(f"{name}: unknown task {match[1]!r}: name its folder with --task-folder")
-    if match[2] != split:
-        raise InputError(f"{name} is not of the split {split}: choose --split {match[2]}")
-    return match[1], int(match[3]), match[4]
-
-
-def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
-    if digest_in_id:
-        return Made(digest_in_id, None, ())
+def output_of(record: Mapping[str, Any], text: str | None) -> Output:
+    """Returns an output with what its record says of how it was made."""
+    found = next((at(record, path) for path in _REASONS if has(record, path)), None)
+    reason = found if isinstance(found, str) else None
     digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        return None
+        return Output(text, reason)
     names = left_out if isinstance(left_out, list) else []
-    return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
-
-
-def _reason(record: Mapping[str, Any]) -> str | None:
-    """Returns why an output ended, as records of runs and outputs of batches have it."""
-    match record:
-        case {"finish_reason": str(reason)}:
-            return reason
-        case {"response": {"body": {"choices": [{"finish_reason": str(reason)}, *_]}}}:
-            return reason
-    return None
+    known = model if isinstance(model, dict) else None
+    return Output(text, reason, digest, known, tuple(map(str, names)))
 
 
 def _text(record: Mapping[str, Any]) -> str | None:
@@ -482,12 +379,70 @@ def _text(record: Mapping[str, Any]) -> str | None:
         [found] = exchanges(record, ReadAs("lm-eval", "doc.id", "resps"), None)
         return found.answer
     for key in _TEXTS:
-        if key not in record:
-            continue
-        value = record[key]
-        if key == "response" and isinstance(value, Mapping):
-            return text_of_response(record)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
-        return value
+        if key in record:
+            value = record[key]
+            if not isinstance(value, str | None):
+                raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
+            return value
     raise InputError(f"no output: expected one of {', '.join(_TEXTS)}")
+
+
+@dataclass
+class Matched:
+    """The outputs that answer the prompts of tasks.
+
+    `texts`: by task in the order of the samples, `None` where one is missing. `reasons`: why they ended,
+    likewise. `answered`: ids with the output that answers the prompt here. `wrong`: items whose outputs all
+    answer other prompts, with the first of these.
+    """
+
+    texts: dict[str, list[str | None]] = field(default_factory=dict)
+    reasons: dict[str, list[str | None]] = field(default_factory=dict)
+    answered: list[tuple[str, Output]] = field(default_factory=list)
+    wrong: list[tuple[Item, Output]] = field(default_factory=list)
+
+    @property
+    def says_prompts(self) -> bool:
+        """Whether there are outputs and all say which prompts they answer."""
+        told = [each.digest for _, each in self.answered if each.digest or each.text is not None]
+        return bool(told) and all(told)
+
+
+def answers(item: Item, output: Output, top_p: float | None = None) -> bool:
+    """Whether an output answers an item, as far as it says so. `top_p`: of a run."""
+    if not output.digest or output.model is None:
+        is_asked = output.asked in (None, (item.prompt, item.max_tokens))
+        return is_asked and (not output.digest or item.digest().startswith(output.digest))
+    settings: dict[str, Any] = {k: output.model.get(k) for k in ("model", "temperature", "seed")}
+    try:
+        who = Respondent("", **settings, max_tokens=item.max_tokens, top_p=top_p)
+        return Request(item.id, item.messages).digest(who) == output.digest
+    except (SettingsError, TypeError, ValueError):
+        return False
+
+
+def matching_outputs(
+    datas: Iterable[TaskData],
+    found: Outputs,
+    n: int | None,
+    prompts: PromptSettings,
+    is_answer: Callable[[Item, Output], bool] = answers,
+) -> Matched:
+    """Find the outputs of the first `n` samples of each task (`None`: all) by ids and what they answer."""
+    matched = Matched()
+    for data in datas:
+        own = found.of_samples(data)
+        told = any(each.digest for several in own.values() for each in several)
+        outputs: list[Output] = []
+        # Without digests nothing depends on the prompts.
+        for item in items([data], n, prompts if told else PromptSettings(None)):
+            several = own.get(item.id, [])
+            output = next((each for each in several if is_answer(item, each)), None)
+            if output is not None:
+                matched.answered.append((item.id, output))
+            elif several:
+                matched.wrong.append((item, several[0]))
+            outputs.append(output or Output())
+        matched.texts[data.task] = [each.text for each in outputs]
+        matched.reasons[data.task] = [each.reason for each in outputs]
+    return matched

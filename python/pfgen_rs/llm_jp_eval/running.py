@@ -8,7 +8,7 @@ result.json, scores.json, samples.parquet: as `scoring` writes them
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,20 +18,11 @@ from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic, locks, run_files, source
-from pfgen_rs.llm_jp_eval import scoring
-from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, read_object
-from pfgen_rs.llm_jp_eval.prompts import (
-    SHOTS,
-    Item,
-    Made,
-    Matched,
-    Outputs,
-    PromptSettings,
-    check_digests,
-    items,
-    matching_outputs,
-)
-from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, plain_name
+from pfgen_rs.io.text import counted
+from pfgen_rs.llm_jp_eval import prompts, scoring
+from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, item_id, read_object
+from pfgen_rs.llm_jp_eval.prompts import Item, Matched, Output, Outputs, PromptSettings, items
+from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, plain_name, typed
 from pfgen_rs.llm_jp_eval.scoring import Plan
 
 KIND = "llm-jp-eval"
@@ -43,6 +34,7 @@ _SCOPE = ("tasks", "split", "n")
 _OF_PROFILE = ("shots", "temperature", "top_p")
 """What each profile has its own of."""
 _DATA, _PROFILES = "data", "profiles"
+_SHOWN = 20  # characters of a prompt
 
 
 def default_folder(model: str) -> Path:
@@ -80,20 +72,16 @@ class TaskRun:
             for item in items(plan.datas, plan.settings.n, plan.settings.prompts):
                 alike = groups.setdefault((item.max_tokens, mode, respondent), {})
                 alike.setdefault((item.id, item.messages), _request(item))
+        ordered = sorted(groups.items(), key=lambda each: each[0][0])
         return [
             Group(replace(respondent, max_tokens=most), list(alike.values()), mode)
-            for (most, mode, respondent), alike in sorted(
-                groups.items(), key=lambda each: each[0][0]
-            )
+            for (most, mode, respondent), alike in ordered
         ]
 
     def _respondent(self, plan: Plan) -> Respondent:
-        own, given = self.respondent, plan.settings.sampling or {}
-        return replace(
-            own,
-            temperature=given.get("temperature", own.temperature),
-            top_p=given.get("top_p", own.top_p),
-        )
+        given = plan.settings.sampling or {}
+        own: dict[str, Any] = {key: given[key] for key in ("temperature", "top_p") if key in given}
+        return replace(self.respondent, **own)
 
     def journal(self) -> Journal:
         """Returns the journal of the outputs, which is not open yet."""
@@ -129,67 +117,56 @@ class TaskRun:
         """
         found = self._outputs()
         matched = [self._matched(plan, found) for plan in self.plans]
-        evaluations = evaluated(matched, allow_missing=allow_missing)
-        (datas, settings), *further = (plan for plan, _ in matched)
-        config = {**_read_config(self.folder), "signature": scoring.signature(datas, settings)}
-        record = scoring.write_results(self.folder, datas, evaluations, config, settings, further)
-        return record, evaluations[settings.profile]
+        config = {**_read_config(self.folder), "signature": scoring.signature(*matched[0][0])}
+        return scored(matched, self.folder, config, allow_missing=allow_missing)
 
-    def _matched(
-        self, plan: Plan, found: Mapping[tuple[str, str], Mapping[str, Any]]
-    ) -> tuple[Plan, Matched]:
+    def _matched(self, plan: Plan, found: Outputs) -> tuple[Plan, Matched]:
         """Returns a plan with what was sent, and its outputs."""
-        respondent, own, left_out = self._respondent(plan), Matched(), set[str]()
-        for data in plan.datas:
-            records: list[Mapping[str, Any]] = []
-            for item in items([data], plan.settings.n, plan.settings.prompts):
-                asked = replace(respondent, max_tokens=item.max_tokens)
-                records.append(found.get((item.id, _request(item).digest(asked)), {}))
-            own.texts[data.task] = [each.get("output") for each in records]
-            own.reasons[data.task] = [each.get("finish_reason") for each in records]
-            left_out |= {str(name) for each in records for name in each.get("left_out") or ()}
-        sent = _sent(respondent.identity(), left_out)
-        return Plan(plan.datas, replace(plan.settings, sampling=sent)), own
+        respondent, settings = self._respondent(plan), plan.settings
 
-    def _outputs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
-        """Returns the last record of each request by id and digest. Raises `InputError`."""
-        found: dict[tuple[str, str], Mapping[str, Any]] = {}
-        for record in journal_records(self.folder / OUTPUTS):
-            name = record.get("id")
-            if not isinstance(name, str) or not isinstance(record.get("output"), str):
-                raise InputError("a record lacks 'id' or 'output'", path=self.folder / OUTPUTS)
-            found[name, str(record.get("digest"))] = record
+        def is_answer(item: Item, output: Output) -> bool:
+            asked = replace(respondent, max_tokens=item.max_tokens)
+            return output.digest == _request(item).digest(asked)
+
+        own = prompts.matching_outputs(plan.datas, found, settings.n, settings.prompts, is_answer)
+        sent = _sent(respondent.identity(), own)
+        return Plan(plan.datas, replace(settings, sampling=sent)), own
+
+    def _outputs(self) -> Outputs:
+        """Returns the outputs of all requests, of each the last one first. Raises `InputError`."""
+        found = Outputs(self.folder / OUTPUTS)
+        for record in journal_records(found.path):
+            match record:
+                case {"id": str(name), "output": str(text)}:
+                    own = found.by_task.setdefault(name.split("/")[0], {}).setdefault(name, [])
+                    own.insert(0, prompts.output_of(record, text))
+                case _:
+                    raise InputError("a record lacks 'id' or 'output'", path=found.path)
         return found
 
     def _config(self) -> dict[str, Any]:
         """Returns what `config.json` says."""
         identity = self._respondent(self.plans[0]).identity()
-        model = identity.pop("model")
-        del identity["max_tokens"], identity["logprobs"]
-        prompts = asdict(self.settings.prompts)
-        del prompts["intro"]
+        stated = asdict(self.settings.prompts)
+        del stated["intro"]
         files = (files_of(data) for plan in self.plans for data in plan.datas)
         return {
             "kind": KIND,
-            "model": model,
+            "model": identity["model"],
             "engine": self.respondent.engine,
             "tasks": list(dict.fromkeys(plain_name(data.task) for data in self.datas)),
             "split": self.datas[0].split,
             "n": self.settings.n,
-            **prompts,
-            "parameters": identity,
+            **stated,
+            "parameters": {name: identity[name] for name in scoring.SAMPLING},
             _PROFILES: {plan.settings.profile: self._asked(plan) for plan in self.plans},
             _DATA: {name: digest for each in files for name, digest in each.items()},
         }
 
     def _asked(self, plan: Plan) -> dict[str, Any]:
         """Returns how a profile asks, as `config.json` has it."""
-        runs, respondent = plan.settings.runs, self._respondent(plan)
-        return {
-            "shots": list(runs) if runs else plan.settings.prompts.shots,
-            "temperature": respondent.temperature,
-            "top_p": respondent.top_p,
-        }
+        own, shots = self._respondent(plan), list(plan.settings.runs) or plan.settings.prompts.shots
+        return {"shots": shots, "temperature": own.temperature, "top_p": own.top_p}
 
 
 def _request(item: Item) -> Request:
@@ -197,85 +174,151 @@ def _request(item: Item) -> Request:
     return Request(item.id, item.messages, about)
 
 
-def evaluated(
-    matched: Sequence[tuple[Plan, Matched]], *, allow_missing: bool = False
-) -> dict[str, scoring.Evaluation]:
-    """Returns the evaluations of plans and their outputs by profile (see `scoring.evaluate`)."""
-    return {
-        settings.profile: scoring.evaluate(
-            datas,
+def scored(
+    matched: Sequence[tuple[Plan, Matched]],
+    folder: Path | None,
+    config: Mapping[str, Any] | None = None,
+    *,
+    allow_missing: bool = False,
+) -> tuple[dict[str, Any], scoring.Evaluation]:
+    """Score outputs by all plans, and write results with `config` to a folder, if there is one.
+
+    Returns the content of `scores.json`, and the evaluation of the main plan. Raises as `scoring.evaluate`
+    and `scoring.write_results` do.
+    """
+    evaluations = {
+        plan.settings.profile: scoring.evaluate(
+            plan.datas,
             own.texts,
-            settings.profile,
+            plan.settings.profile,
             allow_missing=allow_missing,
             finish_reasons=own.reasons,
         )
-        for (datas, settings), own in matched
+        for plan, own in matched
     }
+    (datas, main), *further = (plan for plan, _ in matched)
+    if folder is None:
+        record = scoring.scores_record(datas, evaluations, main, further)
+    else:
+        config = config or scoring.score_config(datas, main)
+        record = scoring.write_results(folder, datas, evaluations, config, main, further)
+    return record, evaluations[main.profile]
 
 
 def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, Matched]]:
-    """Returns plans with what outputs and their run's folder say of how they were made, and outputs by task.
+    """Returns plans with what outputs and their files say of how they were made, and outputs by task.
 
-    The prompts of the settings are those that were chosen. Raises `SettingsError` if a run had others, and
-    `InputError` for outputs that answer no prompt of the samples by their digests, or that do not say which
-    of several prompts they answer.
+    The prompts of the settings are those that were chosen. Raises `SettingsError` if outputs had others, and
+    `InputError` for outputs that answer no prompt of the samples, or that do not say which of several prompts
+    they answer.
     """
     made = [_matched_plan(found, plan) for plan in plans]
-    check_digests(found.path, [matched for _, matched in made])
+    right = {name for _, matched in made for name, _ in matched.answered}
+    wrong = [each for _, matched in made for each in matched.wrong if each[0].id not in right]
+    if wrong:
+        number = counted(len({item.id for item, _ in wrong}), "output")
+        files = {k: v for plan in plans for data in plan.datas for k, v in files_of(data).items()}
+        first = f"{wrong[0][0].id}{_difference(*wrong[0], found.config.get(_DATA), files)}"
+        raise InputError(
+            f"by their digests, {number} answered prompts other than those here, the first is {first}: "
+            "choose --data, --shots and the other options of prompts as they were",
+            path=found.path,
+        )
     for plan, matched in made:
         names = [plain_name(data.task) for data in plan.datas]
-        if matched.silent and len(set(names)) < len(names):
+        if len(set(names)) < len(names) and not matched.says_prompts:
             problem = f"{plan.settings.profile} has several prompts for a sample"
             raise InputError(f"{problem}: outputs need the digests of theirs", path=found.path)
     return made
 
 
+def _difference(item: Item, output: Output, stated: Any, files: Mapping[str, str]) -> str:
+    """Returns what differs from what an output answered, as far as that is known."""
+    for name, digest in files.items():
+        if isinstance(stated, dict) and stated.get(name, digest) != digest:
+            return f", made from another file {name}"
+    if output.asked is None:
+        return ""
+    prompt, limit = output.asked
+    if limit != item.max_tokens:
+        return f", which had at most {limit!r:.20} new tokens, not {item.max_tokens} (--max-tokens)"
+    both = enumerate(zip(prompt, item.prompt, strict=False))
+    place = next((n for n, (a, b) in both if a != b), 0)
+    one, other = (text[place : place + _SHOWN] for text in (prompt, item.prompt))
+    return f", which says {one!r} at character {place}, not {other!r}"
+
+
 def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     """Returns a plan with the settings that its outputs were made with, and these outputs."""
     datas, settings = plan
-    known, given = _settings_of_run(found.path, settings.profile), settings.prompts
-    if known is not None:
-        prompts, sampling = replace(known[0], intro=given.intro), known[1]
-        check_chosen_prompts(found.path, given, prompts)
-        matched = matching_outputs(datas, found, settings.n, prompts, sampling["top_p"])
-    else:
-        prompts = given if given.shots is not None else replace(given, shots=SHOTS)
-        top_p = (settings.sampling or {}).get("top_p")
-        matched = matching_outputs(datas, found, settings.n, prompts, top_p)
-        if matched.silent or not matched.made:
-            return Plan(datas, replace(settings, sampling=None)), matched
-        sampling = _sampling_of_records(matched.made)
-    left_out = {name for made in matched.made for name in made.left_out}
-    sent = _sent(sampling, left_out)
-    return Plan(datas, replace(settings, prompts=prompts, sampling=sent)), matched
+    for data in datas:
+        ids = {item_id(data.task, data.split, index) for index in range(len(data.samples))}
+        for name in found.by_task.get(plain_name(data.task), {}):
+            if name not in ids:
+                there = f"{data.task} has {counted(len(ids), 'sample')} in the split {data.split}"
+                problem = f"unknown id {name!r}: {there}, counted from 0"
+                raise InputError(problem, path=found.path)
+    given = settings.prompts
+    known, sampling = _stated(found, settings)
+    usual = find_profile(settings.profile).shots[0] if given.shots is None else given.shots
+    made = known or replace(given, shots=usual)
+    chat = made.chat or found.inference.get("apply_chat_template", False)
+    made = replace(made, intro=given.intro, chat=chat)
+    for name, value in asdict(given).items():
+        if known and value is not False and value not in (None, own := getattr(made, name)):
+            told = f"{name}={own!r:.60}, not {value!r:.60}"
+            raise SettingsError(f"{found.path}: the run was made with {told}: leave the option out")
+    top_p = {**(settings.sampling or {}), **sampling}.get("top_p")
+    is_answer = partial(prompts.answers, top_p=top_p)
+    matched = prompts.matching_outputs(datas, found, settings.n, made, is_answer)
+    if known is None and not matched.says_prompts:
+        return Plan(datas, replace(settings, sampling=None)), matched
+    models = [output.model for _, output in matched.answered if output.digest]
+    if models and None not in models:
+        alike = {name: {(each or {}).get(name) for each in models} for name in scoring.SAMPLING}
+        sent = {name: values.pop() for name, values in alike.items() if len(values) == 1}
+        sampling = {**sent, **sampling}
+    own = replace(settings, prompts=made, inference=found.inference)
+    return Plan(datas, replace(own, sampling=_sent(sampling, matched))), matched
 
 
-def check_chosen_prompts(path: Path, chosen: PromptSettings, made: PromptSettings) -> None:
-    """Raise `SettingsError` if settings of prompts were chosen that are not those of outputs."""
-    for name, value in asdict(chosen).items():
-        own = getattr(made, name)
-        if value not in (None, False, own):
-            raise SettingsError(
-                f"{path}: the run was made with {name}={own!r:.60}, not {value!r:.60}: leave the option out"
-            )
+def _stated(
+    found: Outputs, settings: scoring.ScoreSettings
+) -> tuple[PromptSettings | None, dict[str, float | None]]:
+    """Returns how outputs for a profile were made, as far as their files say so: prompts, and sampling.
+
+    Profiles that a run was not asked for have the prompts of its main one, unless they have chats.
+    """
+    config: Mapping[str, Any] = {**found.inference, **found.config}
+    if found.path.name == OUTPUTS:
+        try:
+            config = _read_config(found.path.parent)
+            asked = config[_PROFILES].get(settings.profile, {})
+            config = {**config, **config["parameters"], **asked}
+            if not asked and find_profile(settings.profile).chat:
+                config = {}  # its prompts are its own, and digests say whether outputs answer them
+        except InputError:  # of another program
+            pass
+    numbers = [n for n in scoring.SAMPLING if isinstance(config.get(n, ""), int | float | None)]
+    sampling = {name: config[name] for name in numbers}
+    names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
+    stated = {name: config[name] for name in names if config.get(name) is not None}
+    match stated.get("shots"):
+        case None:
+            return None, sampling
+        case [first, *_]:  # each task has its own
+            stated["shots"] = first
+    try:
+        return typed(PromptSettings, {"chat": settings.prompts.chat, **stated}), sampling
+    except InputError:
+        return None, sampling
 
 
-def _sampling_of_records(found: Sequence[Made]) -> dict[str, float | None]:
-    """Returns the sampling that all outputs have according to their records, whose digests are right."""
-    models = [made.model for made in found]
-    if None in models:
-        return {}
-    alike = {name: {(model or {}).get(name) for model in models} for name in scoring.SAMPLING}
-    return {name: values.pop() for name, values in alike.items() if len(values) == 1}
-
-
-def _sent(sampling: Mapping[str, float | None], left_out: set[str]) -> dict[str, float | None]:
+def _sent(sampling: Mapping[str, float | None], matched: Matched) -> dict[str, float | None]:
     """Returns the sampling parameters, of which those that a server refused were left to it."""
-    return {
-        name: None if name in left_out else sampling[name]
-        for name in scoring.SAMPLING
-        if name in sampling
-    }
+    left_out = {name for _, output in matched.answered for name in output.left_out}
+    known = [name for name in scoring.SAMPLING if name in sampling]
+    return {name: None if name in left_out else sampling[name] for name in known}
 
 
 def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
@@ -294,7 +337,7 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
         old = _read_config(folder)
         _check_same(folder, old, new)
         new[_DATA] = {**old[_DATA], **new[_DATA]}
-        new[_PROFILES] = {**(old.get(_PROFILES) or {}), **new[_PROFILES]}
+        new[_PROFILES] = {**old[_PROFILES], **new[_PROFILES]}
         if new == old:
             return
     elif (folder / OUTPUTS).exists():
@@ -304,14 +347,13 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
 
 
 def _check_same(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    compared = {str(folder): (_compared(old), _compared(new))}
-    for name, own in new[_PROFILES].items():
-        if known := _asked_before(old, name):
-            compared[f"{folder}, profile {name}"] = known, own
-    for place, (before, now) in compared.items():
+    for name, asked in new[_PROFILES].items():
+        before = {**_compared(old), **old[_PROFILES].get(name, asked)}
+        now = {**_compared(new), **asked}
         for key in dict.fromkeys([*now, *before]):
             if before.get(key) != now.get(key):
                 told = f"{key}={before.get(key)!r:.60}, now {now.get(key)!r:.60}"
+                place = f"{folder}, profile {name}"
                 raise SettingsError(f"{place}: was started with {told}: {_OTHER_FOLDER}")
     for name, digest in new[_DATA].items():
         if old[_DATA].get(name, digest) != digest:
@@ -325,47 +367,14 @@ def _compared(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: found[key] for key in found if key not in apart}
 
 
-def _asked_before(config: Mapping[str, Any], profile: str) -> dict[str, Any]:
-    """Returns how a profile was asked in a folder; nothing if it was not."""
-    known = config.get(_PROFILES)
-    if known is None:  # of versions that had one profile a folder
-        known = {DEFAULT: {**config, **config["parameters"]}}
-    return {key: known[profile].get(key) for key in _OF_PROFILE} if profile in known else {}
-
-
 def _read_config(folder: Path) -> dict[str, Any]:
     """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
     config, _ = read_object(folder / run_files.CONFIG)
-    parts = (config.get("parameters"), config.get(_DATA))
-    if config.get("kind") != KIND or not all(isinstance(part, dict) for part in parts):
-        raise InputError("is not the folder of a run of llm-jp-eval", path=folder)
-    return config
-
-
-def _settings_of_run(
-    path: Path, profile: str
-) -> tuple[PromptSettings, dict[str, float | None]] | None:
-    """Returns how a run's outputs for a profile were made: prompts, and sampling as `ScoreSettings` has it.
-
-    `path`: a file of outputs; `None` if it is not in the folder of a run, or the profile was not asked and
-    has chats; others that were not asked have the prompts of the run's main one.
-    """
-    if path.name != OUTPUTS:
-        return None
-    try:
-        config = _read_config(path.parent)
-    except InputError:  # of another program
-        return None
-    asked = _asked_before(config, profile)
-    if not asked and find_profile(profile).chat:
-        return None  # its prompts are its own, and digests say whether outputs answer them
-    config = {**config, **config["parameters"], **asked}
-    names = [each.name for each in fields(PromptSettings) if each.name != "intro"]
-    found: dict[str, Any] = {name: config.get(name) for name in names}
-    if isinstance(found["shots"], list):  # each task has its own
-        found["shots"] = found["shots"][0]
-    sampling = {name: config.get(name) for name in scoring.SAMPLING}
-    numbers = found["shots"], *(value for value in sampling.values() if value is not None)
-    if not all(isinstance(value, int | float) for value in numbers):
-        return None
-    return PromptSettings(**found), sampling
+    match config:
+        case {"kind": "llm-jp-eval", "parameters": {}, "data": {}, "profiles": {}}:
+            return config
+        case {"kind": "llm-jp-eval", "parameters": dict(sampling), "data": {}}:
+            every = {**config, **sampling}
+            known = {DEFAULT: {key: every.get(key) for key in _OF_PROFILE}}
+            return {**config, _PROFILES: known}  # of versions that had one profile a folder
+    raise InputError("is not the folder of a run of llm-jp-eval", path=folder)

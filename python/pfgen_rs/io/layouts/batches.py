@@ -27,17 +27,6 @@ def _openai_path(record: Record) -> str:
     return next((path for path in paths if has(record, path)), f"{_BODY}.{_TEXTS[0]}")
 
 
-def text_of_response(record: Record) -> str | None:
-    """Returns the text in an output of OpenAI's batch API, `None` if the request failed.
-
-    Raises `InputError` for anything else.
-    """
-    if _openai_refused(record) is not None:
-        return None
-    [found] = exchanges(record, ReadAs(_OPENAI, "custom_id", _openai_path(record)), None)
-    return found.answer
-
-
 def batch_output(record: Record) -> tuple[str, str | None] | None:
     """Returns the id of an output of a batch with its text, `None` for other records.
 
