@@ -103,9 +103,8 @@ def evaluate(
         frames.append(frame)
         if data.labels:
             labels = [measures.normalized_gold(label) for label in data.labels]
-            out_of_label[f"{data.task}_ool"] = float(
-                1 - frame["pred"].is_in(labels).sum() / len(frame)
-            )
+            labelled = int(frame["pred"].is_in(labels).sum())
+            out_of_label[f"{data.task}_ool"] = 1 - labelled / len(frame)
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
