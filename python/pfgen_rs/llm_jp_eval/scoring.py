@@ -458,8 +458,8 @@ def write_results(
     templates = {data.task: settings.prompts.template(data) for data in datas}
     board = registry.find_profile(settings.profile)
     every = settings.all_tasks or {*board.tasks} <= templates.keys()
-    every = every and board.averaging == "means"  # other boards average elsewhere
-    result = result_content(chosen, templates, config, chosen.averages if every else None)
+    means = chosen.averages if every and board.averaging == "means" else None  # others do elsewhere
+    result = result_content(chosen, templates, config, means)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
     atomic.write_atomic(place / run_files.RESULT, result)
