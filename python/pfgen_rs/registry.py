@@ -40,9 +40,10 @@ class Registry(Generic[T]):
         self._kind, self._package, self._group, self._error = kind, package, group, error
         self._added: dict[str, T] = {}
 
-    def add(self, name: str, contribution: T) -> None:
-        """Add a contribution."""
+    def add(self, name: str, contribution: T) -> T:
+        """Add a contribution, and return it."""
         self._added[name] = contribution
+        return contribution
 
     def names(self) -> list[str]:
         """Returns all names: those of this package in the order of its files, then those of others."""

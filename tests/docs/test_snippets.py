@@ -27,6 +27,7 @@ import pfgen_rs
 from pfgen_rs import PfgenError
 from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.cli.app import app
+from pfgen_rs.io.source import read_toml
 from pfgen_rs.judge.dialogues.records import read_fields
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.requests import read_prompts
@@ -196,7 +197,7 @@ def _facts(path: Path) -> object:
 
 
 def _task(path: Path) -> object:
-    return registry._made(registry.TaskInfo, registry._record(path), path)
+    return registry._made(registry.TaskInfo, read_toml(path), path)
 
 
 def _prices(path: Path) -> object:

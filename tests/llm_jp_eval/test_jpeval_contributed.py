@@ -195,7 +195,7 @@ def test_known_names_say_why_they_are_not_computed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(translation.ENVIRONMENT, raising=False)
-    assert REASONS[name] in measures.find_metric(name).unavailable()
+    assert REASONS[name] in measures.find_metric(name).lacks()
     with pytest.raises(PfgenError):
         metric(name, ["a"], ["b"])
 

@@ -173,19 +173,20 @@ def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> No
     for path in list(raw.glob("jsem_*"))[5:]:
         path.unlink()
     found = convert(raw, tmp_path / "out")
-    missing = {each.task: each for each in found.missing}
-    assert set(missing) == {"jnli", "jsem", *(task for task in COUNTS if "wiki" in task)}
-    jnli = missing["jnli"]
-    assert (jnli.names, jnli.licence) == (("jnli_train.json",), "CC BY-SA 4.0")
+    missing = {each.name: each for each in found.missing}
+    left_out = [task for each in found.missing for task in each.tasks]
+    assert set(left_out) == {"jnli", "jsem", *(task for task in COUNTS if "wiki" in task)}
+    jnli = missing["JGLUE"]
+    assert (jnli.missing, jnli.licence) == (("jnli_train.json",), "CC BY-SA 4.0")
     assert jnli.url == "https://github.com/yahoojapan/JGLUE/tree/v1.1.0"
-    assert shown_names(missing["jsem"].names) == "17 files"
-    assert shown_names(missing["wiki_pas"].names) == "dev/ (100 files)"
-    assert len(found.tasks) == 17 - len(missing)
+    assert shown_names(missing["JSeM"].missing) == "17 files"
+    assert shown_names(missing["Wikipedia Annotated Corpus"].missing) == "dev/"
+    assert len(found.tasks) == 17 - len(left_out)
     with pytest.raises(InputError, match=r"missing raw files of jnli: jnli_train\.json"):
         convert(raw, tmp_path / "other", tasks=["jnli", "jamp"])
-    left_out = convert(raw, tmp_path / "other", tasks=["NLI"])
-    assert [each.task for each in left_out.missing] == ["jnli", "jsem"]
-    with pytest.raises(InputError, match="found no task with all its raw files"):
+    found = convert(raw, tmp_path / "other", tasks=["NLI"])
+    assert {each.tasks for each in found.missing} == {("jnli",), ("jsem",)}
+    with pytest.raises(InputError, match="missing raw files of chabsa, jamp, janli"):
         convert(tmp_path / "out", tmp_path / "other")
 
 
@@ -206,7 +207,7 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
     machine = json.loads(pfgen(*command, "--format", "json").stdout)
     assert machine["folder"] == str(out)
     assert len(machine["files"]) == 96
-    assert machine["missing"][0]["task"] == "mawps"
+    assert machine["missing"][0]["tasks"] == ["mawps"]
     failed = pfgen(*command, "--tasks", "jamp,mawps")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "missing raw files of mawps" in failed.stderr
@@ -361,6 +362,10 @@ def published_raw(jpeval_dir: Path) -> Mapping[str, bytes]:
     return {name: file.content for name, file in found.items() if file.status == "published"}
 
 
+def missing(found: installing.Installation) -> dict[str, tuple[str, ...]]:
+    return {each.name: each.missing for each in found.datasets if each.missing}
+
+
 def put(folder: Path, files: Mapping[str, bytes]) -> Path:
     for name, content in files.items():
         path = folder / name
@@ -412,8 +417,8 @@ def test_the_real_raw_files(jpeval_raw: Path) -> None:
     assert sum(found.taken.values()) == len(raw_files.published())
     assert {each.status for each in found.datasets} == {"published"}
     assert set(found.refused) == {"jnli_train.json", "jsquad_train.json"}
-    assert all("does not have the" in reason for reason in found.refused.values())
-    assert [each.task for each in found.missing] == ["jnli", "jsquad"]
+    assert all("found 0 of 1 published file" in reason for reason in found.refused.values())
+    assert missing(found) == {"JGLUE": ("jnli_train.json", "jsquad_train.json")}
     assert convert(tasks=["jamp"]).folder == installed_data()
 
 
@@ -423,7 +428,7 @@ def test_renamed_files_are_found_by_digest(published_raw: Files, tmp_path: Path)
         found = install_raw(put(tmp_path / str(number), {"downloads/x.txt": published_raw[name]}))
         assert found.taken == {name: 1}
         assert (installed_raw() / name).read_bytes() == published_raw[name]
-    assert "jamp" not in {each.task for each in found.missing}
+    assert "Jamp" not in missing(found)
 
 
 def test_documents_are_found_by_digest_without_lists(published_raw: Files, tmp_path: Path) -> None:
@@ -485,7 +490,7 @@ def test_a_real_checkout_of_jglue(published_raw: Mapping[str, bytes], tmp_path: 
 
 def test_train_files_of_another_size_are_refused(tmp_path: Path) -> None:
     put(tmp_path, {"jnli-v1.1/train-v1.1.json": jnli_lines(JNLI - 1)})
-    with pytest.raises(InputError, match="does not have the 20,073 samples"):
+    with pytest.raises(InputError, match="found 0 of 1 published file, 1 others"):
         install_raw(tmp_path)
     assert not installed_raw().exists()
 
@@ -495,7 +500,7 @@ def test_changed_files(published_raw: Files, jpeval_mini: Path, tmp_path: Path) 
     put(tmp_path, {"JaNLI/janli.tsv": changed, "jamp_test.tsv": published_raw["jamp_test.tsv"]})
     found = install_raw(tmp_path)
     assert found.taken == {"jamp_test.tsv": 1}
-    assert "SHA-256" in found.refused["janli.tsv"]
+    assert str(tmp_path / "JaNLI/janli.tsv") in found.refused["janli.tsv"]
     assert not (installed_raw() / "janli.tsv").exists()
     with pytest.raises(InputError, match="contains none of the published raw files"):
         install_raw(jpeval_mini / "raw_files")
@@ -631,7 +636,7 @@ def test_what_is_missing_is_downloaded(github: Repositories, published_raw: File
     single = ("jamp_train.tsv", "jamp_test.tsv", "jnli_train.json", "jnli_test.json")
     assert found.taken == {**dict.fromkeys(single, 1), **documents}
     assert [str(each.status) for each in found.datasets] == ["published", "unverified", "published"]
-    assert (found.missing, found.refused, len(github.asked)) == ((), {}, 5)
+    assert (missing(found), found.refused, len(github.asked)) == ({}, {}, 5)
     files = files_below(installed_raw())
     assert len(files) == 1821
     assert all(published_raw[n] == c for n, c in files.items() if n != "jnli_train.json")
@@ -652,8 +657,8 @@ def test_other_files_are_refused_and_downloads_go_on(
     github.served[test] = b"another"
     found = install_raw(names=["jamp", "janli"])
     assert found.taken == {"janli.tsv": 1}
-    assert "is not the published file: SHA-256" in found.refused["jamp_test.tsv"]
-    assert [each.names for each in found.missing] == [("jamp_test.tsv",)]
+    assert "found 0 of 1 published file" in found.refused["jamp_test.tsv"]
+    assert missing(found) == {"Jamp": ("jamp_test.tsv",)}
     assert len([path for path in github.asked if "train" in path]) == 1
 
 
@@ -661,9 +666,9 @@ def test_an_archive_that_lacks_a_document(github: Repositories, published_raw: F
     github.served[github.archive] = tar_of({"WAC/x.knp": published_raw[min(published_raw)]})
     found = install_raw(names=["wiki_ner", "chabsa"])
     assert not installed_raw().exists()
-    assert [(each.task, each.url) for each in found.missing] == [
-        ("chabsa", "https://github.com/chakki-works/chABSA-dataset"),
-        ("wiki_ner", f"{installing.GITHUB}/ku-nlp/WikipediaAnnotatedCorpus/tree/v1.1.2"),
+    assert [(each.tasks, each.url) for each in found.datasets if each.missing] == [
+        (("chabsa",), "https://github.com/chakki-works/chABSA-dataset"),
+        (("wiki_ner",), f"{installing.GITHUB}/ku-nlp/WikipediaAnnotatedCorpus/tree/v1.1.2"),
     ]
     assert [path for path in github.asked if "chABSA" in path] == []
 
@@ -682,9 +687,10 @@ def test_the_command_installs(published_raw: Mapping[str, bytes], tmp_path: Path
     assert "jamp_test.tsv is not installed" in done.stderr
     options = ("--tasks", "chabsa,janli", "--format", "json")
     found = json.loads(pfgen("llm-jp-eval", "install", *options, env=cache).stdout)
-    assert found["missing"][0]["url"] == "https://github.com/chakki-works/chABSA-dataset"
+    assert found["datasets"][0]["url"] == "https://github.com/chakki-works/chABSA-dataset"
     expected = {"name": "JaNLI", "tasks": ["janli"], "licence": "CC BY-SA 4.0", "files": 1}
-    assert {**expected, "missing": 0, "status": "published"} in found["datasets"]
+    assert expected.items() <= found["datasets"][1].items()
+    assert (found["datasets"][1]["missing"], found["datasets"][1]["status"]) == ([], "published")
     failed = pfgen("llm-jp-eval", "install", "--from", tmp_path / "nothing", env=cache)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "no such file or folder" in failed.stderr

@@ -108,7 +108,7 @@ def test_lists_that_do_not_fit_are_errors(call: Any) -> None:
         call(name, ["1", "2"], ["1"])
     with pytest.raises(InputError, match="invalid golds: expected text in row 1, found NoneType"):
         call(name, ["1", "2"], ["1", None])
-    with pytest.raises(InputError, match="invalid predictions: expected a list of texts"):
+    with pytest.raises(InputError, match=r"expected a (list|column) of texts"):
         call(name, "12", ["1", "2"])
 
 

@@ -331,7 +331,7 @@ def test_runs_are_read_with_their_scores_and_inputs(folder: Path, tmp_path: Path
 def test_same_names_get_parents(folder: Path, tmp_path: Path) -> None:
     some = folder / "some"
     done = jp_eval("report", some, some / "result.json")
-    assert "duplicate run name 'some': give each run once" in done.stderr
+    assert "two files have the same path" in done.stderr
     shutil.copytree(folder / "some", tmp_path / "other" / "some")
     names = [run.name for run in read_report_runs([folder / "some", tmp_path / "other" / "some"])]
     assert names == [f"{folder.name}/some", "other/some"]
@@ -494,7 +494,7 @@ def test_a_whole_result_of_another_version_has_the_averages_and_scores_of_its_fi
     assert columns["NLI"]["low"] < columns["NLI"]["value"] < columns["NLI"]["high"]
     assert columns["jmmlu"]["low"] is not None
     assert not any("not run" in note for note in found["notes"])
-    assert any("as its file states" in note and "AVG" in note for note in found["notes"])
+    assert any("as stated by files" in note and "AVG" in note for note in found["notes"])
     stated = float(content["scores"]["AVG"])
     assert f"\n AVG      {stated:.4f} " in jp_eval("report", path, "--average", "AVG").stdout
 
@@ -565,7 +565,7 @@ def test_stated_scores_that_the_predictions_do_not_have_are_shown_and_told(tmp_p
     columns = found["scores"]["full"]
     assert (columns["jamp"]["value"], columns["jamp"]["low"]) == (0.9876, None)
     assert f"{columns['NLI']['value']:.4f}" == content["scores"]["NLI"]
-    [note] = [note for note in found["notes"] if "as its file states" in note]
+    [note] = [note for note in found["notes"] if "as stated by files" in note]
     assert "jamp" in note
 
 

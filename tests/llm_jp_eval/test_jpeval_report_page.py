@@ -78,11 +78,11 @@ def test_chunks_hold_all_texts(
     columns = ["input", "gold", "pred0", "pred1"]
     found = [
         tuple(None if place < 0 else value["texts"][place] for place in row)
-        for _, value in report_chunks(table, 2, starts)
+        for value in report_chunks(table, 2, starts).values()
         for row in value["samples"]
     ]
     assert found == table.select(columns).rows()
-    index = report_index(table, runs, ["a", "b"], starts)
+    index = report_index(table, runs, starts)
     assert index["values"][1] == [
         None if value is None else round(value * 10_000) for value in table["value1"].to_list()
     ]

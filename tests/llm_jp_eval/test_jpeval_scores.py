@@ -81,7 +81,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "output of jamp/test/1 contains a lone surrogate": {"jamp": ["x", "\udcff"]},
     "jamp has 2 samples, but there are 0": {"jamp": []},
     "jamp has 2 samples, but there are 3": {"jamp": ["x"] * 3},
-    "no outputs of the task jamp": {},
+    "jamp has 2 samples, but there are 0 outputs": {},
 }
 
 
@@ -340,7 +340,7 @@ WRONG_OPTIONS: list[tuple[list[object], str]] = [
     (["--tasks", "nli"], "unknown task 'nli'"),
     (["--shots", 17], "has 5 examples"),
     (["--template", "missing.txt"], "missing.txt: cannot be read: No such file"),
-    (["--data", "missing"], "missing: not found"),
+    (["--data", "missing"], "missing: no evaluation files"),
     (["--split", "dev"], "no files of these tasks in the split dev"),
 ]
 

@@ -65,7 +65,7 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
     assert len(rows) == 20
     for row in map(json.loads, rows):
-        whole = averaging.score_texts(row["scores"], with_averages=True)
+        whole = averaging.score_texts(row["scores"], averaging.averages(row["scores"]))
         assert list(whole.items()) == list(row["with_average"].items()), row["id"]
         bare = averaging.score_texts(row["scores"])
         assert list(bare.items()) == list(row["without_average"].items()), row["id"]
@@ -102,7 +102,7 @@ def test_texts_are_rounded_half_to_even_and_sorted_by_code_point() -> None:
         ("b_x", "0.0312"),
         ("jsts_pearson", "-0.0000"),
     ]
-    shown = averaging.score_texts(scores, with_averages=True)
+    shown = averaging.score_texts(scores, averaging.averages(scores))
     assert list(shown)[:2] == ["AVG", "B_x"]
     assert "AVR" not in shown
 
@@ -136,14 +136,13 @@ def test_the_file_counts_rather_than_the_catalog(folder: Path) -> None:
 def test_data_are_found_in_several_layouts(folder: Path, tmp_path: Path) -> None:
     for place in (folder, folder / "evaluation"):
         assert evaluation_files.find_data(place) == folder / "evaluation"
-    with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
+    with pytest.raises(InputError, match=r"no evaluation files: .* install raw files with 'pf"):
         evaluation_files.find_data(None)
     write_data(evaluation_files.installed_data())
     assert evaluation_files.read_task(None, "jamp").task == "jamp"
     (tmp_path / "file").touch()
-    missing = {".": "no evaluation files: expected evaluation/", "none": "not found"}
-    for name, problem in (missing | {"file": "not a directory"}).items():
-        with pytest.raises(InputError, match=problem):
+    for name in (".", "none", "file"):
+        with pytest.raises(InputError, match="no evaluation files: expected evaluation/"):
             evaluation_files.find_data(tmp_path / name)
 
 
@@ -169,10 +168,10 @@ FILES: list[tuple[bytes | dict[str, Any], str]] = [
     ({"metrics": [["char_f1"]]}, r"'metrics\[0\]' must be text"),
     ({"samples": []}, "'samples' is empty"),
     ({"samples": {}}, r"'samples' must be a list, not \{\}"),
-    ({"samples": ["x"]}, "sample 0 must be an object with the texts 'input' and 'output'"),
-    ({"samples": [{"input": "x", "output": None}]}, "sample 0 must be"),
+    ({"samples": ["x"]}, r"samples\[0\] must be an object with the texts 'input' and 'output'"),
+    ({"samples": [{"input": "x", "output": None}]}, r"samples\[0\] must be"),
     ({"samples": [{"input": "x\udfff", "output": ""}]}, "contains a lone surrogate"),
-    ({"few_shots": [{"input": "x"}]}, "example 0 must be an object"),
+    ({"few_shots": [{"input": "x"}]}, r"few_shots\[0\] must be an object"),
     (b"", "is not JSON"),
     (b'{"instruction":\n\n', r"is not JSON: .* line 3"),
     (b"[]", "expected an object"),
@@ -314,7 +313,7 @@ def test_prompts_are_joined_texts(
 ) -> None:
     examples = tuple(evaluation_files.Sample(text, output) for text, output in shots)
     task = evaluation_files.TaskData(
-        "jamp", "test", instruction, 1, ("exact_match",), (), examples, "", ""
+        instruction, 1, ("exact_match",), (), task="jamp", split="test", shots=examples
     )
     blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
     expected = HEAD.removesuffix("指示文") + instruction + blocks
@@ -360,80 +359,82 @@ ARTICLE = {"context": "c", "qas": [{"question": "q", "answers": []}]}
 
 HOSTILE: dict[str, list[tuple[str | bytes, str]]] = {
     "jamp_train.tsv": [
-        (TSV + "1\tx\ty\n", r"line 2: expected 8 columns as in the header.* found 3"),
-        (TSV + "1\tx\ty\tz\t\t\t\t\n\n", "line 3: expected 8 columns"),
-        ("a\tb\tc\n", r"line 1: expected a header of 4 columns, .* found 3"),
+        (TSV + "1\tx\ty\n", r"line 2 has 3 columns.*: expected 4 or more"),
+        (TSV + "1\tx\ty\tz\t\t\t\t\n\n", "line 3 has 1 columns"),
+        ("a\tb\tc\n", r"line 1 has 3 columns"),
         (TSV, "jamp: no samples for train"),
-        (TSV.encode() + "雨\t\t\n".encode("cp932"), "line 2: not UTF-8 text: byte 0x89"),
-        (TSV.encode("utf-16"), "line 1: not UTF-8 text: byte 0xff"),
+        (TSV.encode() + "雨\t\t\n".encode("cp932"), "can't decode byte 0x89"),
+        (TSV.encode("utf-16"), "can't decode byte 0xff"),
     ],
-    "jamp_test.tsv": [("", "empty file"), (TSV, "jamp: no samples for test")],
-    "janli.tsv": [("a\tb\tc\td\n", "line 1: expected a header of 5 columns")],
-    "jsick_train.tsv": [("a\t" * 9 + "j\n", "line 1: expected a header of 11 columns")],
+    "jamp_test.tsv": [("", "line 1 has 1 columns"), (TSV, "jamp: no samples for test")],
+    "janli.tsv": [("a\tb\tc\td\n", "line 1 has 4 columns.*: expected 5 or more")],
+    "jsick_train.tsv": [("a\t" * 9 + "j\n", "line 1 has 10 columns.*: expected 11 or more")],
     "jemhopqa_train.json": [
-        (b"[\r\n\r\n" + b"\xe3\x81", "line 3: not UTF-8 text"),
-        ("{}", "expected a JSON list, found {}"),
-        ('[{"question": "q", "answer": "a"}, {"question": 1}]', "element 2: 'question'"),
-        ("[\n{},\n]", r"line 3: not JSON"),
+        (b"[\r\n\r\n" + b"\xe3\x81", "can't decode bytes"),
+        ("{}", "no samples for train"),
+        ('{"question": "q"}', "element 1: .*expected 'question'"),
+        ("5", "not iterable"),
+        ('[{"question": "q", "answer": "a"}, {"question": 1}]', "element 2: .*'question'"),
+        ("[\n{},\n]", r"cannot be read: .*: line 3"),
     ],
     "niilc_train.xml": [
-        (question().encode("cp932"), "line 3: not UTF-8 text"),
-        ("", r"line 1: not XML \(no element found\)"),
-        (question()[:-20], "line 3: not XML"),
-        ("<jsem-dataset/>", "expected the root element <questions>, found <jsem-dataset>"),
-        (question(text=""), "line 3: expected one <text> in <question>, found 0"),
-        (question(text="<text> </text>"), "line 3: <text> is empty"),
-        (question(text="<text>a<b>c</b></text>"), "line 3: expected only text in <text>"),
-        (question(answers=""), "line 3: <answers> has no <answer> with text"),
-        (XML + "<questions>" + "<x>" * 100_000, "line 2: more than 64 elements are nested"),
-        (BOMB, "line 3: declares the entity 'a'"),
-        (EXTERNAL, "line 3: declares the entity 'a'"),
-        (PARAMETER, "line 3: declares the entity 'a'"),
-        (UNDEFINED, "line 4: uses the entity 'a'"),
-        (XML + "<questions>&a;</questions>", "line 2: not XML"),
-        ("<questions>\x00</questions>", "line 1: not XML"),
+        (question().encode("cp932"), "can't decode byte"),
+        ("", "cannot be read: no element found"),
+        (question()[:-20], "cannot be read: .*: line 3"),
+        ("<jsem-dataset/>", "no samples for train"),
+        (question(text=""), "element 1: .*expected <text> with text"),
+        (question(text="<text> </text>"), "element 1: .*expected <text> with text"),
+        (question(answers=""), "element 1: .*expected <answers/answer> with text"),
+        (XML + "<questions>" + "<x>" * 100_000, "cannot be read: no element found"),
+        (XML + "<x>" * 100_000 + "</x>" * 100_000, "no samples for train"),
+        (BOMB, "entity declarations are not allowed"),
+        (EXTERNAL, "entity declarations are not allowed"),
+        (PARAMETER, "entity declarations are not allowed"),
+        (UNDEFINED, "undefined entity &a;: line 4"),
+        (XML + "<questions>&a;</questions>", "undefined entity: line 2"),
+        ("<questions>\x00</questions>", "not well-formed"),
     ],
     "jnli_train.json": [
-        (lines(JNLI) + "\n", r"line 2: not JSON \(Expecting value\)"),
-        (lines(JNLI)[:-5], r"line 1: not JSON"),
-        ("[" * 100_000, "line 1: nested too deeply"),
-        (lines(JNLI, ["a"]), r"line 2: expected an object, found \[\"a\"\]"),
-        (lines(JNLI, {**JNLI, "label": 1}), "line 2: 'label' must be a text, found 1"),
-        (lines({"sentence1": "a"}), "line 1: missing key 'sentence2'"),
-        ('{"sentence1": "\\ud800"}', "line 1: 'sentence1' contains a lone surrogate"),
+        (lines(JNLI) + "\n", r"line 2: cannot be read: Expecting value"),
+        (lines(JNLI)[:-5], r"line 1: cannot be read"),
+        ("[" * 100_000, "line 1: .*recursion"),
+        (lines(JNLI, ["a"]), r"line 2: .*'sentence1', .* in \['a'\]"),
+        (lines(JNLI, {**JNLI, "label": 1}), "line 2: .*expected 'label', .*'label': 1"),
+        (lines({"sentence1": "a"}), "line 1: .*expected 'sentence2'"),
+        (lines({**JNLI, "sentence1": "\ud800"}), "line 1: .*surrogates not allowed"),
     ],
     "jsts_train.json": [
-        (lines({**JNLI, "label": float("nan")}), "line 1: not JSON.*NaN is not a number"),
-        (lines(JNLI).replace('"neutral"', "1e999"), "line 1: 'label' must be a finite"),
-        (lines(JNLI).replace('"neutral"', "9" * 5000), "line 1: not JSON.*4300 digits"),
-        (lines({**JNLI, "label": True}), "line 1: 'label' must be a number, found true"),
-        (lines(JNLI), "line 1: 'label' must be a number, found \"neutral\""),
+        (lines({**JNLI, "label": float("nan")}), "line 1: .*'label' must be a finite"),
+        (lines(JNLI).replace('"neutral"', "1e999"), "line 1: .*'label' must be a finite"),
+        (lines(JNLI).replace('"neutral"', "9" * 5000), "line 1: .*4300 digits"),
+        (lines({**JNLI, "label": True}), "line 1: .*expected 'label'"),
+        (lines(JNLI), "line 1: .*expected 'label'"),
     ],
     "jcommonsenseqa_train.json": [
-        (lines({**CHOICES, "label": 1.5}), "line 1: 'label' must be the number"),
-        (lines({"question": "q"}), "line 1: missing key 'choice0'"),
+        (lines({**CHOICES, "label": 1.5}), "line 1: .*expected 'label'"),
+        (lines({"question": "q"}), "line 1: .*expected 'choice0'"),
     ],
     "jsquad_train.json": [
-        ('{"data": {}}', "'data' must be a list"),
-        (json.dumps({"data": [{"paragraphs": [ARTICLE]}]}), r"qas\[0\]: 'answers' is empty"),
-        ("[]", r"expected an object, found \[\]"),
+        ('{"data": {}}', "expected 'data'"),
+        (json.dumps({"data": [{"paragraphs": [ARTICLE]}]}), "element 1: .*out of range"),
+        ("[]", r"expected 'data', .* in \[\]"),
     ],
-    "chabsa/chABSA-dataset/e00002_ann.json": [('{"sentences": [{}]}', r"s\[0\]: missing key 'opi")],
-    "chabsa/chABSA-dataset/x.json": [("{", "not JSON")],
+    "chabsa/chABSA-dataset/e00002_ann.json": [('{"sentences": [{}]}', "element 1: .*'opinions'")],
+    "chabsa/chABSA-dataset/x.json": [("{", "cannot be read: Expecting property name")],
     "mawps/shot_example.json": [
-        ('[{"shot_example": "問題"}]', "element 1: 'shot_example' must contain '解答"),
-        ('[{"shot_example": "問\\n解答：1\\n解答：2"}]', "'解答：' at the beginning of one"),
-        ('[{"shot_example": "問\\n解答：答えは1"}]', "must contain '答えは…です。'"),
+        ('[{"shot_example": "問題"}]', "element 1: .*'shot_example' must have one line"),
+        ('[{"shot_example": "問\\n解答：1\\n解答：2"}]', "must have one line"),
+        ('[{"shot_example": "問\\n解答：答えは1"}]', "one line that begins with"),
     ],
     "mawps/test.json": [
-        ('[{"question": "q", "answer": 1}]', "element 1: 'answer' must be a text"),
+        ('[{"question": "q", "answer": 1}]', "element 1: .*expected 'answer'"),
         ("[]", "mawps: no samples for dev"),
     ],
     "jsem_Verbs.xml": [
-        (problem(SCRIPT, ""), "line 3: <problem> has no attribute 'answer'"),
-        (problem("<h><script>乙</script></h>"), "line 3: <problem> has no <p>"),
-        (problem(SCRIPT), "line 3: expected one <h> in <problem>, found 0"),
-        (problem(SCRIPT + "<h/>"), "line 3: expected one <script> in <h>, found 0"),
+        (problem(SCRIPT, ""), "element 1: cannot be read: 'answer'"),
+        (problem("<h><script>乙</script></h>"), "element 1: .*expected <p/script>"),
+        (problem(SCRIPT), "element 1: .*expected <h/script>"),
+        (problem(SCRIPT + "<h/>"), "element 1: .*expected <h/script>"),
     ],
     "train/wiki90000001.knp": [("+ 1D\nEOS\n", "line 2"), (b"\xff", "wiki90000001")],
 }
@@ -485,15 +486,10 @@ def test_external_document_types_are_ignored(raw: Path, tmp_path: Path) -> None:
     assert [file.sha256 for file in found.files] == [file.sha256 for file in unchanged.files]
 
 
-def made(content: str | bytes) -> raw_files.RawFile:
-    data = content.encode() if isinstance(content, str) else content
-    return raw_files.RawFile("x", "x", data, raw_files.Status.CHANGED)
-
-
 def test_only_three_line_ends() -> None:
     text = "a\r\nb\rc\u2028d\x0be\x0cf\x85g\x1ch\n"
-    assert raw_files.raw_text(made(text)) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
-    rows = list(raw_files.tsv_rows(made('x\ty\n"a\tb\u2028"\r\n'), 2))
+    assert raw_files.raw_text(text.encode()) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
+    rows = converting.tsv_rows(raw_files.raw_text('x\ty\n"a\tb\u2028"\r\n'.encode()), 2)
     assert rows == [['"a', 'b\u2028"']]
 
 
@@ -505,8 +501,7 @@ pairs = st.lists(st.tuples(texts, texts), min_size=1)
 def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
     info = find_task("jamp")
     expected: Any = evaluation_file("jamp", samples)
-    encoded = converting.encoded(samples)
-    assert b"".join(converting.evaluation_file(info, encoded)) == dumped(expected)
+    assert "".join(converting.evaluation_file(info, samples)).encode() == dumped(expected)
     head = (
         "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
         "要求を適切に満たす応答を書きなさい。"
@@ -518,7 +513,7 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         about = {"ID": f"jamp-{index}", "instruction": info.instruction}
         whole = f"{head}{asked}\n\n### 応答:\n{output}"
         expected.append({**about, "input": text, "output": output, "text": whole})
-    assert b"".join(converting.tuning_file(info, encoded)) == dumped(expected)
+    assert "".join(converting.tuning_file(info, samples)).encode() == dumped(expected)
 
 
 def dumped(value: Any) -> bytes:
@@ -544,7 +539,7 @@ def splits(*parts: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
 def test_splits(count: int) -> None:
     samples = [(str(n), str(n)) for n in range(count)]
     order = [samples[n] for n in mersenne_shuffled(count)]
-    assert converting.shuffled(samples) == order
+    assert converting.shares(samples) == [order]
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
     assert converting.with_test(samples, samples) == splits(order[:b], order[b:], samples)
     assert converting.without_test(samples) == splits(order[:a], order[a:b], order[b:])
@@ -573,10 +568,7 @@ def test_damaged_files_are_converted_or_refused(jpeval_mini: Path) -> None:
         found = raw_files.RawFiles({**files, name: changed})
         task = task_of(name)
         try:
-            if task == "wiki_ner":
-                assert converting.wikipedia_splits(found)
-            else:
-                assert converting.task_splits(task, found)
+            assert converting.task_splits(find_task(task), found)
         except InputError as error:
             assert name in str(error)  # noqa: PT017 - others are converted
             refused += 1

@@ -132,7 +132,7 @@ UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ),
     ({"metrics": ["magic"]}, "unknown metric 'magic'"),
     ({"profile": "9.9"}, "unknown profile '9.9': expected one of 1.3.0"),
-    ({"label_list": [1]}, r"'label_list\[0\]' must be text, not 1"),
+    ({"label_list": [1]}, r"'labels\[0\]' must be text, not 1"),
     ({"num_few_shots": "4"}, "'num_few_shots' must be a whole number, not '4'"),
 ]
 

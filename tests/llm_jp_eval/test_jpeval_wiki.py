@@ -196,7 +196,7 @@ def error_of(content: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        ("# S-ID:a\n* -1D\n+ -1D\n東 とう\nEOS\n", 4, "morpheme with its 11 fields, .* found '東"),
+        ("# S-ID:a\n* -1D\n+ -1D\n東 とう\nEOS\n", 4, "morpheme with its 11 fields.* found '東"),
         (f"# S-ID:a\n* -1D\n+ -1D\n{WORD} <a\nEOS\n", 4, "morpheme with its 11 fields"),
         (f"* -1D\n{WORD}\nEOS\n", 3, "the sentence that ends here is damaged"),
         (f"{WORD}\nEOS\n", 2, "the sentence that ends here is damaged"),
@@ -204,18 +204,18 @@ def error_of(content: str | bytes) -> str:
         ("* -1D\nEOS\n", 2, "the sentence that ends here is damaged"),
         ("* -1D\n+ -1D\nEOS\n", 3, "the sentence that ends here is damaged"),
         (SENTENCE.replace("EOS\n", "") + SENTENCE, 9, "the sentence that ends here is damaged"),
-        (f"* 1D\n+ -1D\n{WORD}\nEOS\n", 4, r"ends here has no '\*' number 1"),
-        (f"* -1D\n+ 1D\n{WORD}\nEOS\n", 4, r"ends here has no '\+' number 1"),
+        (f"* 1D\n+ -1D\n{WORD}\nEOS\n", 4, "numbers of phrases that it has"),
+        (f"* -1D\n+ 1D\n{WORD}\nEOS\n", 4, "numbers of phrases that it has"),
         (f"* -2D\n+ -1D\n{WORD}\nEOS\n", 1, r"found '\* -2D'"),
-        (f"* {'9' * 1900}D\n+ -1D\n{WORD}\nEOS\n", 4, r"no '\*' number 9"),
-        (f"* {'9' * 5000}D\n+ -1D\n{WORD}\nEOS\n", 1, "a line of more than 2,000 characters"),
+        (f"* {'9' * 1900}D\n+ -1D\n{WORD}\nEOS\n", 4, "numbers of phrases that it has"),
+        (f"* {'9' * 5000}D\n+ -1D\n{WORD}\nEOS\n", 1, "in at most 2,000 characters"),
         (f"* 0X\n+ -1D\n{WORD}\nEOS\n", 1, r"found '\* 0X'"),
         (SENTENCE.removesuffix("EOS\n"), None, "ends within a sentence: expected 'EOS'"),
         (f'* -1D\n+ -1D <rel type="ガ" target="x" sid="a"/>\n{WORD}\nEOS\n', 2, "whole tags"),
         (f'* -1D\n+ -1D <rel type="=" mode="x" target="x"/>\n{WORD}\nEOS\n', 2, "whole tags"),
-        (f"* -1D\n+ -1D <NE>\n{WORD}\nEOS\n", None, "rhoknp cannot read the document"),
-        (SENTENCE.encode() + b"\n\xe6\x9d", 7, "not UTF-8 text: byte 0xe6"),
-        (SENTENCE.encode("utf-16-le"), 5, "not UTF-8 text"),
+        (f"* -1D\n+ -1D <NE>\n{WORD}\nEOS\n", None, "cannot be read: "),
+        (SENTENCE.encode() + b"\n\xe6\x9d", None, "codec can't decode"),
+        (SENTENCE.encode("utf-16-le"), None, "can't decode"),
     ],
 )
 def test_damage_is_told_with_its_line(content: str | bytes, line: int | None, problem: str) -> None:
@@ -225,12 +225,13 @@ def test_damage_is_told_with_its_line(content: str | bytes, line: int | None, pr
     ]
     with pytest.raises(InputError, match=problem) as caught:
         samples(documents)
-    assert (caught.value.path, caught.value.line) == ("knp/wrong.knp", line)
+    assert caught.value.path == "knp/wrong.knp"
+    assert (f": line {line}: " in str(caught.value)) == (line is not None)
 
 
 def test_parentheses_without_a_place_are_told() -> None:
     cut = SENTENCE.replace("a-1", "a-1 括弧削除")
-    assert "knp/a.knp: '括弧削除' in the comment of sentence 'a-1', but the next" in error_of(cut)
+    assert "knp/a.knp: '括弧削除' in the comment of sentence 'a-1', but no" in error_of(cut)
     assert error_of(cut + SENTENCE) == error_of(cut)
 
 
@@ -243,10 +244,10 @@ def with_name(words: int) -> str:
 def test_sizes_are_bounded() -> None:
     assert "more than 65,536 bytes" in error_of(b"\n" * (wikipedia.DOCUMENT_BYTES + 1))
     message = error_of(SENTENCE + with_name(wikipedia.MORPHEMES + 1))
-    assert message.endswith("a sentence of more than 200 morphemes: is 'EOS' missing?")
+    assert "of morphemes, at most 200" in message
     for tag, most in wikipedia.TAGS.items():
         message = error_of(tag * (most + 1))
-        assert message == f"knp/a.knp: more than {most} tags that begin with {tag}"
+        assert message == f"knp/a.knp: cannot be read: more than {most} tags that begin with {tag}"
 
 
 def test_a_package_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

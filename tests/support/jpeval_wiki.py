@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from pfgen_rs.llm_jp_eval.conversion.raw_files import RawFile, Status
+from pfgen_rs.llm_jp_eval.conversion.raw_files import RawFile
 from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples
 
 REST = "6 * 0 * 0 * 0 NIL"
@@ -110,7 +110,7 @@ def corpus(jpeval: Path) -> dict[str, list[tuple[str, bytes]]]:
 
 def raw_file(content: str | bytes, name: str = "knp/a.knp") -> RawFile:
     data = content if isinstance(content, bytes) else content.encode()
-    return RawFile(name, name, data, Status.CHANGED)
+    return RawFile(name, name, data)
 
 
 def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str, str]]]:

@@ -295,7 +295,7 @@ def test_what_cannot_be_is_told(folder: Path, tmp_path: Path) -> None:
         ({"split": "all"}, InputError, "has no split all: choose among train, dev, test"),
         ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"tasks": "niilc"}, InputError, "no file of the task 'niilc'"),
-        ({"tasks_folder": tmp_path / "x"}, InputError, "not found"),
+        ({"tasks_folder": tmp_path / "x"}, InputError, "no evaluation files"),
         ({"tasks": (), "questions": 0}, SettingsError, "questions must be between 1 and 14, not 0"),
     ):
         settings: dict[str, Any] = {"tasks_folder": folder, **wrong}

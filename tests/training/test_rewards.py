@@ -192,7 +192,7 @@ def folder(jpeval_dir: Path) -> Path:
 
 def made(outputs: Sequence[str] = ("正解", "甲 positive\n乙 negative")) -> TaskData:
     samples = tuple(Sample(f"質問：{i}番？", text) for i, text in enumerate(outputs))
-    return TaskData("chabsa", "train", "指示", 191, ("set_f1",), samples, samples, "0", "1")
+    return TaskData("指示", 191, ("set_f1",), samples, task="chabsa", split="train", shots=samples)
 
 
 def prompts_of(data: TaskData, shots: int = 2) -> list[str]:
@@ -293,7 +293,7 @@ def test_settings_of_tasks_that_cannot_be(tmp_path: Path) -> None:
     for wrong, error, match in (
         ({"task": "jamb"}, SettingsError, "unknown task 'jamb'"),
         ({"task": "jamp"}, SettingsError, "the data are those of chabsa, not jamp"),
-        ({"data": tmp_path / "x"}, InputError, "not found"),
+        ({"data": tmp_path / "x"}, InputError, "no evaluation files"),
         ({"metric": "bleu"}, SettingsError, "unknown metric 'bleu'"),
         ({"profile": "old"}, SettingsError, "unknown profile 'old'"),
         ({"unknown": "x"}, SettingsError, "`unknown` must be a number, not 'x'"),

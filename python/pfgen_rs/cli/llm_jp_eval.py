@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
+    from pfgen_rs.llm_jp_eval.conversion.installing import DataSet
     from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
     from pfgen_rs.llm_jp_eval.prompts import Outputs, PromptSettings
     from pfgen_rs.llm_jp_eval.scoring import Plan, ScoreSettings
@@ -254,8 +254,8 @@ def install(
     rows = []
     for each in found.datasets:
         named = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
-        lacking = each.missing and each.status is not None
-        state = f"{each.missing:,} missing" if lacking else each.status or "missing"
+        lacking = f"{len(each.missing):,} missing" if each.files and each.missing else ""
+        state = lacking or each.status or "missing"
         rows.append([each.name, each.licence, named, f"{each.files:,}", state])
     headings = ["data set", "licence", "tasks", "files", "state"]
     table = terminal.new_table(*headings, numbers=["files"], rows=rows)
@@ -263,7 +263,7 @@ def install(
     terminal.show(table)
     for name, reason in found.refused.items():
         process.warn(f"{name} is not installed: {reason}")
-    lines = list(missing_lines(found.missing))
+    lines = list(missing_lines(found.datasets))
     if lines:
         lines.append("get what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`")
     count = counted(sum(found.taken.values()), "raw file")
@@ -271,15 +271,14 @@ def install(
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
-def missing_lines(missing: "Sequence[MissingFiles]") -> Iterator[str]:
+def missing_lines(datasets: "Iterable[DataSet]") -> Iterator[str]:
     """Yield which raw files are missing, by data set, and where they are published."""
     from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
 
-    for dataset in dict.fromkeys(each.dataset for each in missing):
-        of_dataset = [each for each in missing if each.dataset == dataset]
-        names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
-        yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
-        yield f"  {of_dataset[0].url}"
+    for each in datasets:
+        if each.missing:
+            yield f"{each.name} ({each.licence}): missing {shown_names(each.missing)}"
+            yield f"  {each.url}"
 
 
 def convert(
@@ -336,7 +335,7 @@ def convert(
             everything = len(names) == len(found.tasks) > 1
             process.warn(f"{'all tasks' if everything else ', '.join(names)}: {meaning}")
     if found.missing:
-        process.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+        process.warn(f"left out: {', '.join(t for each in found.missing for t in each.tasks)}")
     for line in missing_lines(found.missing):
         process.remark(line)
     process.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")

@@ -32,6 +32,7 @@ class TaskOutput(NamedTuple):
 
     task: str
     metrics: tuple[str, ...]
+    input: str
     gold: str
     output: str
     answer_pattern: str | None
@@ -45,11 +46,13 @@ class TaskOutput(NamedTuple):
         kept = {name: tuple(v) if isinstance(v, list) else v for name, v in kept.items()}
         return cls(**kept, output=output)
 
-    def data(self, golds: Iterable[str]) -> evaluation_files.TaskData:
-        """Returns the data of its task with these golds, for scoring."""
-        samples = tuple(evaluation_files.Sample("", gold) for gold in golds)
+    def data(self, outputs: "Iterable[TaskOutput]") -> evaluation_files.TaskData:
+        """Returns the data of its task with the samples of outputs, for scoring."""
+        samples = tuple(evaluation_files.Sample(one.input, one.gold) for one in outputs)
         return evaluation_files.TaskData(
-            *(self.task, "", "", 1, self.metrics, samples, (), "", ""),
+            *("", 1, self.metrics, samples),
+            task=self.task,
+            split="",
             answer_pattern=self.answer_pattern,
             reading=self.reading,
         )
@@ -83,5 +86,5 @@ def standard_error(metric: str, outputs: Sequence[TaskOutput]) -> float | None:
 def _evaluated(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
     first = outputs[0]
-    data = first.data(one.gold for one in outputs)
+    data = first.data(outputs)
     return scoring.evaluate([data], {first.task: [one.output for one in outputs]}, first.profile)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pfgen_rs.llm_jp_eval import board_averages
-from pfgen_rs.llm_jp_eval.measures import score_metrics
+from pfgen_rs.llm_jp_eval.measures import sample_metrics, task_metrics
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
@@ -93,7 +93,7 @@ def split_score(name: str, known: Iterable[str]) -> tuple[str, str]:
     if fitting:
         task = max(fitting, key=len)
         return task, name[len(task) + 1 :]
-    for metric in score_metrics():
+    for metric in (*sample_metrics(), *task_metrics()):
         if name.endswith(f"_{metric}"):
             return name.removesuffix(f"_{metric}"), metric
     task, _, metric = name.partition("_")
@@ -105,13 +105,12 @@ def same_score(value: float, stated: float) -> bool:
     return f"{value:.4f}" == f"{stated:.4f}"
 
 
-def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> dict[str, str]:
+def score_texts(
+    scores: Mapping[str, float], averages: Mapping[str, float] | None = None
+) -> dict[str, str]:
     """Returns scores as the reference writes them: four decimals, keys sorted by code point.
 
-    `with_averages`: adds the nine categories and `AVG`, as the reference does where all tasks were asked for.
+    `averages`: of the same scores, of which the reference does not have the paper's, `AVR`.
     """
-    shown = dict(scores)
-    if with_averages:
-        shown |= averages(scores)
-        del shown["AVR"]
-    return {name: f"{shown[name]:.4f}" for name in sorted(shown)}
+    shown = {**scores, **(averages or {})}
+    return {name: f"{shown[name]:.4f}" for name in sorted(shown) if name != "AVR"}

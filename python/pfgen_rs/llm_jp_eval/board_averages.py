@@ -1,6 +1,8 @@
 """Averages of boards, to the last bit: the sums that they take, and what their code leaves out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from pfgen_rs.errors import InputError
@@ -25,19 +27,17 @@ def running_mean(values: Sequence[float]) -> float:
     return _running_sum(values) / len(values)
 
 
-def kahan_mean(values: Iterable[float]) -> float:
+def kahan_mean(values: Sequence[float]) -> float:
     """Returns the mean by Kahan's sum, which pandas takes for the means of groups."""
+    if not len(values):
+        raise InputError("no values: a mean needs at least one sample")
     total = rest = 0.0
-    count = 0
     for value in values:
-        count += 1
         part = value - rest
         following = total + part
         rest = following - total - part
         total = following
-    if not count:
-        raise InputError("no values: a mean needs at least one sample")
-    return total / count
+    return total / len(values)
 
 
 def numpy_mean(values: Iterable[float]) -> float | None:
@@ -87,8 +87,7 @@ def swallow(profile: Profile, values: Values) -> Averages:
 def _shares(profile: Profile, counts: Mapping[str, Sequence[int]]) -> Averages:
     """Returns hits / samples of each group of subjects that has samples, and of all together."""
     found: Averages = {}
-    groups = profile.groups.items() if counts else ()
-    for name, subjects in [("jmmlu", tuple(counts)), *groups]:
+    for name, subjects in {"jmmlu": tuple(counts), **profile.groups}.items():
         hits, n = (sum(counts[s][place] for s in subjects if s in counts) for place in (0, 1))
         if n:
             found[name] = hits / n
@@ -133,7 +132,11 @@ def nejumi(profile: Profile, values: Values) -> Averages:
     does; `score_mean_0shot` is the mean of all.
     """
     tables = _tables(values)
-    found = _table_means(tables)
+    found: Averages = {}
+    for name, table in tables.items():
+        kind, shots = name.split("_")
+        found[f"{kind}_AVG_{shots}"] = numpy_mean(list(table.values())[_SKIPPED[kind] :])
+        found[f"{kind}_mean_{shots}"] = numpy_mean(table.values())
     members = _members(values, tables, found)
     for name, parts in profile.categories.items():
         own = (members.get(part) for part in parts)
@@ -159,21 +162,12 @@ def _tables(values: Values) -> dict[str, dict[str, float]]:
     return found
 
 
-def _table_means(tables: Mapping[str, Mapping[str, float]]) -> Averages:
-    found: Averages = {}
-    for name, table in tables.items():
-        kind, shots = name.split("_")
-        found[f"{kind}_AVG_{shots}"] = numpy_mean(list(table.values())[_SKIPPED[kind] :])
-        found[f"{kind}_mean_{shots}"] = numpy_mean(table.values())
-    return found
-
-
 def _members(
     values: Values, tables: Mapping[str, Mapping[str, float]], known: Averages
-) -> dict[str, float | None]:
+) -> Averages:
     """Returns what categories are means of, by the names that the profile uses."""
     zero, two = tables["score_0shot"], tables["score_2shot"]
-    found: dict[str, float | None] = {t: (zero[t] + two[t]) / 2 for t in zero if t in two}
+    found: Averages = {t: (zero[t] + two[t]) / 2 for t in zero if t in two}
     found |= {f"{task}@2": value for task, value in two.items()}
     found["jmmlu_robust@2"] = values.get("jmmlu_robust_2shot")
     controls = (known[f"control_AVG_{shots}"] for shots in _SUFFIXES)
@@ -198,10 +192,7 @@ def _weighted_mean(given: Mapping[str, int], members: Mapping[str, float | None]
 
 
 def _running_sum(values: Sequence[float]) -> float:
-    total = 0.0
-    for value in values:  # `sum` compensates from Python 3.12 on
-        total += value
-    return total
+    return reduce(add, values, 0.0)  # `sum` compensates from Python 3.12 on
 
 
 def partial(profile: Profile, values: Values) -> list[str]:
@@ -216,7 +207,7 @@ def partial(profile: Profile, values: Values) -> list[str]:
     found: list[str] = []
     if profile.averaging == "nejumi":
         tables = _tables(values)
-        known = _members(values, tables, _table_means(tables))
+        known = _members(values, tables, made)
         found = _partial_tables(profile, tables)
     for name, members in {**profile.categories, **profile.averages}.items():
         own = made if name in profile.averages else known

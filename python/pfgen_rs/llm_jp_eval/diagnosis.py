@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import eq
 from typing import Any
 from unicodedata import normalize
 
@@ -15,29 +16,12 @@ from pfgen_rs.io import cleaning
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import measures, metric
 
-FORMS = (
-    *("stripped", "first_line", "without_thoughts", "without_prefix", "unquoted"),
-    *("lower_cased", "normalised", "all"),
-)
-"""Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
-SIGNS = ("empty", "cut", "other_language", "no_label")
-"""What is said of wrong answers that no form makes right."""
-PARTS = ("right", *FORMS, "wrong")
-"""What all answers consist of."""
-NAMES = ("right", *FORMS, "form", "wrong", *SIGNS)
-"""Shares that a diagnosis has: `form` is the sum of the forms."""
-
 _EXAMPLES = 3
 _SHOWN = 80  # characters of a text in examples
-_MOST, _TIMES = (
-    1_000,
-    10,
-)  # characters of a reading that can be right, and times those of the gold answer
+_MOST, _TIMES = 1_000, 10  # characters of what can be right: as many, and times those of gold
+_nfkc = partial(normalize, "NFKC")
 _ROOM = 4  # times as many are read: normalising leaves more than a third
-_QUOTES = (
-    *('""', "''", "``", "「」", "『』", "“”", "‘’", "«»", "()", "（）", "[]", "【】"),
-    *("****",),
-)
+_QUOTES = ['""', "''", "``", "「」", "『』", "“”", "‘’", "«»", "()", "（）", "[]", "【】", "****"]
 _BEFORE = re.compile(
     r"#{0,6} ?(?:(?:最終的な|正しい)?(?:答え|答|回答|解答|正解|応答|出力)[ 　]?(?:は[、:：]?|[:：])"
     r"|(?:the )?(?:final |correct )?(?:answer|output|response) ?(?:is:?|[:：])|[aａ][:：])",
@@ -97,6 +81,8 @@ def diagnosed(
     answers that there are, by task. `searched`: tasks whose answers may stand anywhere in an output; of
     others only the beginning is read again. Time linear in the texts.
     """
+    outputs = pl.coalesce(each for each in ("output", "pred") if each in frame.columns)
+    frame = frame.with_columns(output=outputs)
     return {
         task: _of_task(
             rows,
@@ -122,10 +108,6 @@ def mean_shares(found: Iterable[Diagnosis]) -> dict[str, float]:
     return {name: sum(own) / len(own) for name, own in known.items() if any(own)}
 
 
-def _folded(text: str) -> str:
-    return normalize("NFKC", text).strip().lower()
-
-
 def _of_task(
     rows: pl.DataFrame,
     name: str,
@@ -134,9 +116,7 @@ def _of_task(
     *,
     whole: bool,
 ) -> Diagnosis:
-    preds, golds = rows["pred"].to_list(), rows["gold"].to_list()
-    known = [name for name in ("output", "pred") if name in rows.columns]
-    outputs = rows.select(pl.coalesce(known)).to_series().to_list()
+    outputs, preds, golds = (rows[name].to_list() for name in ("output", "pred", "gold"))
     is_right = rows["value"].eq(1).to_list()
     if rows["value"].null_count():
         is_right = _right(name, preds, golds)
@@ -148,30 +128,25 @@ def _of_task(
         row: _readings([plain[text] for text in own], preds[row], golds[row])
         for row, own in texts.items()
     }
-    pairs = list(
-        dict.fromkeys(pair for own in made.values() for each in own.values() for pair in each)
-    )
+    pairs = list({pair for own in made.values() for each in own.values() for pair in each})
     hits = _right(name, [pred for pred, _ in pairs], [gold for _, gold in pairs])
     good = {pair for pair, is_hit in zip(pairs, hits, strict=True) if is_hit}
     found = {f: {row for row, own in made.items() if not good.isdisjoint(own[f])} for f in FORMS}
     found["all"] = set().union(*found.values())
-    new, seen = {}, set[int]()
+    new = {}
     for form in FORMS:
-        new[form] = found[form] - seen
-        seen |= found[form]
-    rest = [row for row in wrong if row not in seen]
+        new[form] = [row for row in wrong if row in found[form]]
+        wrong = [row for row in wrong if row not in found[form]]
     reasons = rows["finish_reason"].to_list() if "finish_reason" in rows.columns else []
-    signs = _signs(rest, outputs, preds, golds, reasons, labels)
+    signs = _signs(wrong, outputs, preds, golds, reasons, labels)
     index = rows["index"].to_list()
     return Diagnosis(
         len(rows),
-        len(rows) - len(wrong),
-        {name: len(own) for name, own in {**found, **signs}.items()},
+        sum(is_right),
+        {name: len(own) for name, own in (*found.items(), *signs.items())},
         {form: len(own) for form, own in new.items()},
         {
-            name: [
-                (index[i], _short(outputs[i]), _short(golds[i])) for i in sorted(own)[:_EXAMPLES]
-            ]
+            name: [(index[i], _short(outputs[i]), _short(golds[i])) for i in own[:_EXAMPLES]]
             for name, own in {**new, **signs}.items()
             if own
         },
@@ -182,20 +157,12 @@ def _right(name: str, preds: Sequence[str], golds: Sequence[str]) -> list[bool]:
     """Returns which predictions are right by a metric; equal to gold if it needs a model or all samples."""
     if name in measures.CORRELATIONS:
         return [
-            measures.parse_float(pred) == _number(gold)
-            for pred, gold in zip(preds, golds, strict=True)
+            measures.parse_float(p) == float(gold) for p, gold in zip(preds, golds, strict=True)
         ]
     known = measures.sample_metrics().get(name)
-    if known is None or known.with_inputs or measures.unavailable(name):
-        return [pred == gold for pred, gold in zip(preds, golds, strict=True)]
+    if known is None or known.with_inputs or known.unavailable():
+        return list(map(eq, preds, golds))
     return [value == 1 for value in metric(name, preds, golds)]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
 
 
 # The readings of an output.
@@ -213,27 +180,6 @@ def _texts(output: str, gold: str | None) -> list[str]:
         return texts
     room = _ROOM * _most(gold)  # with an end that is no white space, which would be stripped
     return [text if len(text) <= room else f"{text[:room]}…" for text in texts]
-
-
-def _readings(found: Sequence[str], pred: str, gold: str) -> dict[str, list[Pair]]:
-    """Returns what could be right by form: predictions with the gold answers to compare, other than now.
-
-    `found`: the predictions in `_texts`.
-    """
-    most, low, normal = _most(gold), gold.lower(), normalize("NFKC", gold)
-    now, line, whole, begin = ([text] if len(text) < most else [] for text in found)
-    every = [_unquoted(_without_prefix(_unquoted(t, gold)), gold) for t in whole + begin]
-    pairs = {
-        "stripped": [(text, gold) for text in now],
-        "first_line": [(text, gold) for text in line],
-        "without_thoughts": [(text, gold) for text in whole],
-        "without_prefix": [(_without_prefix(text), gold) for text in now],
-        "unquoted": [(_unquoted(text, gold), gold) for text in now],
-        "lower_cased": [(text.lower(), low) for text in now],
-        "normalised": [(normalize("NFKC", text).strip(), normal) for text in now],
-        "all": [(_folded(text), normal.lower()) for text in every],
-    }
-    return {form: [each for each in own if each != (pred, gold)] for form, own in pairs.items()}
 
 
 def _without_prefix(text: str) -> str:
@@ -256,7 +202,52 @@ def _unquoted(pred: str, gold: str) -> str:
     return pred
 
 
+def _folded(text: str) -> str:
+    return _nfkc(text).strip().lower()
+
+
+def _every_form(text: str, gold: str) -> Pair:
+    plain = _unquoted(_without_prefix(_unquoted(text, gold)), gold)
+    return _folded(plain), _nfkc(gold).lower()
+
+
+_NOW, _LINE, _ANSWER, _BEGIN = range(4)  # places in `_texts`
+_READINGS: Mapping[str, tuple[tuple[int, ...], Callable[[str, str], Pair]]] = {
+    "stripped": ((_NOW,), lambda text, gold: (text, gold)),
+    "first_line": ((_LINE,), lambda text, gold: (text, gold)),
+    "without_thoughts": ((_ANSWER,), lambda text, gold: (text, gold)),
+    "without_prefix": ((_NOW,), lambda text, gold: (_without_prefix(text), gold)),
+    "unquoted": ((_NOW,), lambda text, gold: (_unquoted(text, gold), gold)),
+    "lower_cased": ((_NOW,), lambda text, gold: (text.lower(), gold.lower())),
+    "normalised": ((_NOW,), lambda text, gold: (_nfkc(text).strip(), _nfkc(gold))),
+    "all": ((_ANSWER, _BEGIN), _every_form),
+}
+FORMS = tuple(_READINGS)
+"""Ways to read an answer, each of which strips it as well; the last is any of them, or all together."""
+
+
+def _readings(found: Sequence[str], pred: str, gold: str) -> dict[str, list[Pair]]:
+    """Returns what could be right by form: predictions with the gold answers to compare, other than now.
+
+    `found`: the predictions in `_texts`.
+    """
+    short = [text if len(text) < _most(gold) else None for text in found]
+    made = {
+        form: [read(text, gold) for place in places if (text := short[place]) is not None]
+        for form, (places, read) in _READINGS.items()
+    }
+    return {form: [each for each in own if each != (pred, gold)] for form, own in made.items()}
+
+
 # Signs of wrong answers.
+
+
+SIGNS = ("empty", "cut", "other_language", "no_label")
+"""What is said of wrong answers that no form makes right."""
+PARTS = ("right", *FORMS, "wrong")
+"""What all answers consist of."""
+NAMES = ("right", *FORMS, "form", "wrong", *SIGNS)
+"""Shares that a diagnosis has: `form` is the sum of the forms."""
 
 
 def _signs(
@@ -267,21 +258,23 @@ def _signs(
     reasons: Sequence[str | None],
     labels: frozenset[str],
 ) -> dict[str, list[int]]:
+    """Returns the rows that have each sign that can be known."""
     heads = {row: cleaning.without_thoughts(outputs[row]).strip()[:_MOST] for row in rows}
-    found = {"empty": [row for row in rows if not heads[row]]}
-    if any(reason is not None for reason in reasons):
-        found["cut"] = [
-            row for row in rows if reasons[row] == "length" and "\n\n" not in outputs[row].strip()
-        ]
-    if labels:
-        found["no_label"] = [
-            row for row in rows if heads[row] and _folded(preds[row][:_MOST]) not in labels
-        ]
-    elif any(_is_japanese(gold) for gold in golds):
-        found["other_language"] = [
-            row for row in rows if _is_japanese(golds[row]) and _is_foreign(heads[row])
-        ]
-    return {sign: found[sign] for sign in SIGNS if sign in found}
+    signs: list[tuple[str, bool, Callable[[int], object]]] = [
+        ("empty", True, lambda i: not heads[i]),
+        (
+            "cut",
+            any(reasons),
+            lambda i: reasons[i] == "length" and "\n\n" not in outputs[i].strip(),
+        ),
+        (
+            "other_language",
+            not labels and any(map(_is_japanese, golds)),
+            lambda i: _is_japanese(golds[i]) and _is_foreign(heads[i]),
+        ),
+        ("no_label", bool(labels), lambda i: heads[i] and _folded(preds[i][:_MOST]) not in labels),
+    ]
+    return {sign: [i for i in rows if has(i)] for sign, is_known, has in signs if is_known}
 
 
 def _is_japanese(gold: str) -> bool:

@@ -2,30 +2,20 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.lines import parse_line
-from pfgen_rs.llm_jp_eval import registry
+from pfgen_rs.llm_jp_eval import measures, registry
 from pfgen_rs.llm_jp_eval.extraction import CUSTOM, answer_pattern
-from pfgen_rs.llm_jp_eval.measures import score_metrics
 from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
-_ABOUT = {
-    "dataset",
-    "description",
-    "homepage",
-    "licence",
-    "license",
-    "name",
-    "task",
-    "url",
-    "version",
-}
+_ABOUT = re.compile("dataset|description|homepage|licen[cs]e|name|task|url|version")
 """Keys that mean nothing for scores."""
 Folder = str | os.PathLike[str] | None
 _DIGEST = 8  # hex digits of digests in signatures
@@ -41,49 +31,52 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationFile:
-    """What evaluation files say, from version 1.0 on; the first four keys are in all of them."""
+    """What evaluation files say, from version 1.0 on, by our names (`_NAMES`); the first four are in all.
 
-    instruction: str
-    output_length: int
-    metrics: tuple[str, ...]
-    samples: tuple[Any, ...]
-    few_shots: tuple[Any, ...] = ()
-    num_few_shots: int | None = None
-    answer_pattern_id: str | None = None
-    answer_extract_pattern: str | None = None
-    label_list: tuple[str, ...] = ()
-    language: str | None = None
-    custom_prompt_template: str | None = None
-    profile: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskData:
-    """The samples of a task in a split, in file order, and what its file says, or else the task's own file.
-
-    `output_length`: maximum number of new tokens. `shots`: the samples from which prompts take their first
-    examples: the evaluation file's `few_shots`, or else all samples of the task's train file. `sha256`,
-    `shots_sha256`: digests of both files, empty if there is none. `num_few_shots`: number of examples, if it
-    is stated. `answer_pattern`: a regular expression (see `extraction`). `template`: of prompts. `reading`:
-    steps from outputs to predictions. `task_sha256`: digest of the file that describes a task of your own.
+    `output_length`: maximum number of new tokens. `num_few_shots`: number of examples, if it is stated.
+    `answer_pattern`: a regular expression (see `extraction`). `template`: of prompts. `reading`: steps from
+    outputs to predictions.
     """
 
-    task: str
-    split: str
     instruction: str
     output_length: int
     metrics: tuple[str, ...]
     samples: tuple[Sample, ...]
-    shots: tuple[Sample, ...]
-    sha256: str
-    shots_sha256: str
     few_shots: tuple[Sample, ...] = ()
     num_few_shots: int | None = None
     answer_pattern: str | None = None
+    answer_extract_pattern: str | None = None
     labels: tuple[str, ...] = ()
     language: str = "ja"
     template: str | None = None
+    profile: str | None = None
     reading: tuple[str, ...] = ()
+
+
+_NAMES = {
+    "label_list": "labels",
+    "answer_pattern_id": "answer_pattern",
+    "custom_prompt_template": "template",
+    "language": "language",
+}
+"""Our names of what evaluation files state, or else the task's own file, though it is empty."""
+_OF_TASKS = ("instruction", "output_length", "metrics", "reading", "labels", "template", "language")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskData(EvaluationFile):
+    """The samples of a task in a split, in file order, and what its file says, or else the task's own file.
+
+    `shots`: the samples from which prompts take their first examples: the evaluation file's `few_shots`, or
+    else all samples of the task's train file. `sha256`, `shots_sha256`: digests of both files, empty if there
+    is none. `task_sha256`: digest of the file that describes a task of your own.
+    """
+
+    task: str
+    split: str
+    shots: tuple[Sample, ...] = ()
+    sha256: str = ""
+    shots_sha256: str = ""
     task_sha256: str = ""
 
     def number_of_shots(self, default: int) -> int:
@@ -103,20 +96,13 @@ def find_data(folder: Folder = None) -> Path:
     `InputError` if there is none.
     """
     place = installed_data() if folder is None else Path(folder)
-    if not place.is_dir():
-        if folder is None:
-            raise InputError(
-                "no data is installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
-                "them with 'pfgen-rs llm-jp-eval convert', or name a folder of converted files with --data",
-                path=place,
-            )
-        raise InputError("not a directory" if place.exists() else "not found", path=place)
     for candidate in (place, place / "evaluation"):
         if any((candidate / split).is_dir() for split in SPLITS):
             return candidate
     raise InputError(
-        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json, as 'pfgen-rs llm-jp-eval "
-        "convert' writes them",
+        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json; install raw files with "
+        "'pfgen-rs llm-jp-eval install' and convert them with 'pfgen-rs llm-jp-eval convert', or name a "
+        "folder of converted files with --data",
         path=place,
     )
 
@@ -146,18 +132,15 @@ def read_task(folder: Folder, task: str, split: str = "test", shots: int | None 
         examples = train.samples
     own_number = len(file.few_shots) or info.few_shots
     numbers = (shots, file.num_few_shots, own_number, None if "train" in info.splits else 0)
+    stated = {each.name: getattr(file, each.name) for each in fields(file)}
+    stated["num_few_shots"] = next((number for number in numbers if number is not None), None)
     return TaskData(
-        *(task, split, file.instruction, file.output_length, file.metrics, file.samples),
+        **stated,
+        task=task,
+        split=split,
         shots=examples,
         sha256=digest,
         shots_sha256=examples_digest,
-        few_shots=file.few_shots,
-        num_few_shots=next((number for number in numbers if number is not None), None),
-        answer_pattern=file.answer_pattern_id or info.answer_pattern,
-        labels=file.label_list or info.labels,
-        language=file.language or info.language,
-        template=file.custom_prompt_template or info.template,
-        reading=registry.find_profile(file.profile).steps(task) if file.profile else info.reading,
         task_sha256=hashlib.sha256(info.path.read_bytes()).hexdigest() if info.is_own else "",
     )
 
@@ -228,46 +211,46 @@ def read_object(path: Path) -> tuple[dict[str, Any], str]:
 def _read_file(path: Path, info: registry.TaskInfo) -> tuple[EvaluationFile, str]:
     """Returns what an evaluation file says, or else the task's own file, and the SHA-256 of the first."""
     record, digest = read_object(path)
-    known = {key: getattr(info, key) for key in ("instruction", "output_length", "metrics")}
-    stated = {key: value for key, value in known.items() if value} | {
-        key: value for key, value in record.items() if key not in _ABOUT and value is not None
-    }
     try:
+        stated = {key: getattr(info, key) for key in _OF_TASKS if getattr(info, key)}
+        for key, value in record.items():
+            if not _ABOUT.fullmatch(key) and value is not None and (value or key not in _NAMES):
+                stated[_NAMES.get(key, key)] = value
+        for key in ("samples", "few_shots"):
+            if isinstance(values := record.get(key), list):
+                stated[key] = [_sample(f"{key}[{n}]", each) for n, each in enumerate(values)]
         file: EvaluationFile = registry.typed(EvaluationFile, stated)
-        return _checked(file), digest
+        return _checked(file, info), digest
     except (InputError, SettingsError) as error:
         raise InputError(str(error), path=path) from None
 
 
-def _checked(file: EvaluationFile) -> EvaluationFile:
-    """Returns a file with its samples, and the regular expression of its pattern."""
+def _checked(file: EvaluationFile, info: registry.TaskInfo) -> EvaluationFile:
+    """Returns a file with the regular expression of its pattern, and the steps of its profile."""
     if file.output_length < 1 or (file.num_few_shots or 0) < 0:
         raise InputError("'output_length' must be positive, and 'num_few_shots' not negative")
     for name, items in (("metrics", file.metrics), ("samples", file.samples)):
         if not items:
             raise InputError(f"{name!r} is empty")
-    known = score_metrics()
     for name in file.metrics:
-        if name not in known:
-            raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
-    if file.profile:
-        registry.find_profile(file.profile)
-    pattern = file.answer_pattern_id
+        measures.unavailable(name)  # raises for unknown ones
+    pattern = file.answer_pattern
     if (pattern or CUSTOM).upper() == CUSTOM:
         pattern = file.answer_extract_pattern or pattern
     return replace(
         file,
-        samples=tuple(_sample("sample", n, each) for n, each in enumerate(file.samples)),
-        few_shots=tuple(_sample("example", n, each) for n, each in enumerate(file.few_shots)),
-        answer_pattern_id=answer_pattern(pattern) if pattern else None,
+        answer_pattern=answer_pattern(pattern) if pattern else info.answer_pattern,
+        reading=registry.find_profile(file.profile).steps(info.name)
+        if file.profile
+        else file.reading,
     )
 
 
-def _sample(name: str, index: int, sample: Any) -> Sample:
+def _sample(name: str, sample: Any) -> Sample:
     match sample:
         case {"input": str(given), "output": str(expected)}:
             return Sample(given, expected)
-    raise InputError(f"{name} {index} must be an object with the texts 'input' and 'output'")
+    raise InputError(f"{name} must be an object with the texts 'input' and 'output'")
 
 
 # Where raw files and converted data are installed.

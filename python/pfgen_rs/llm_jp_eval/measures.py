@@ -14,22 +14,22 @@ Plain Python is what native code is held to, and what texts go through that nati
 """
 
 import math
-import pkgutil
 import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
-from types import MappingProxyType
+from operator import mul
+from types import MappingProxyType, ModuleType
+from typing import TypeVar
 from unicodedata import normalize
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.lazy import Floats, NDArray, np
-from pfgen_rs.registry import loaded
+from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.registry import Registry
 from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 CORRELATIONS = ("pearson", "spearman")
@@ -41,7 +41,7 @@ SampleValue = Callable[[str, str], float]
 ColumnValues = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 InputValues = Callable[[Sequence[str], Sequence[str], Sequence[str]], Sequence[float]]
 TaskFigure = Callable[[Sequence[str], Sequence[str]], float]
-
+Value = TypeVar("Value")
 
 _NAME = re.compile("[a-z][A-Za-z0-9_]*")
 _LATIN_1 = re.compile("[\x80-\xff]+")
@@ -49,8 +49,6 @@ _NOT_WORD = re.compile(r"\W")  # neither `str.isalnum` nor an underscore
 _NO_NUMBER = -2.0
 _NEITHER_DIGIT_NOR_POINT = re.compile("[^0-9.]+")
 _FEW = 64  # values, for which `statistics.mean` is as fast
-_MANTISSA = 53
-_LOWER = 26  # bits of a mantissa that are summed apart, so that int64 has room for 2^36 values
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +56,17 @@ class SampleMetric:
     """A registered metric.
 
     `value`: of one sample. `column`: the same values of many samples at once, if that is faster. `native`:
-    whether this package's native code has the metric. `lacks`: returns why it cannot be computed here, if so.
-    `with_inputs`: values of many samples by inputs, predictions and golds, of metrics that need the inputs.
+    whether this package's native code has the metric. `lacks`: returns why it cannot be computed here, such
+    as an absent package; else nothing. `with_inputs`: values of many samples by inputs, predictions and
+    golds, of metrics that need the inputs.
     """
 
     name: str
     value: SampleValue
     column: ColumnValues | None = None
     native: bool = False
-    lacks: Callable[[], str] | None = None
+    lacks: Callable[[], str] = str
     with_inputs: InputValues | None = None
-
-    def unavailable(self) -> str:
-        """Returns why the metric cannot be computed here, such as a package that is absent; else nothing."""
-        return self.lacks() if self.lacks else ""
 
 
 _METRICS: dict[str, SampleMetric] = {}
@@ -83,7 +78,7 @@ def sample_metric(
     *,
     column: ColumnValues | None = None,
     native: bool = False,
-    lacks: Callable[[], str] | None = None,
+    lacks: Callable[[], str] = str,
     with_inputs: InputValues | None = None,
 ) -> Callable[[SampleValue], SampleValue]:
     """Register the decorated function as a metric, see `SampleMetric`.
@@ -111,27 +106,14 @@ def task_metric(name: str) -> Callable[[TaskFigure], TaskFigure]:
 
 
 def _check_name(name: str, new: Callable[..., object]) -> None:
-    if not _NAME.fullmatch(name) or name in CORRELATIONS:
+    if not _NAME.fullmatch(name):
         raise SettingsError(
             f"invalid name {name!r} of a metric: expected lower case, such as char_f1"
         )
-    known = _METRICS[name].value if name in _METRICS else _FIGURES.get(name)
-    if known is not None and _home(known) != _home(new):
-        raise SettingsError(f"the metric {name!r} is already that of {_home(known)}")
-
-
-def _home(function: object) -> str:
-    """Returns the module of a function, or of that behind a `partial`."""
-    return str(getattr(function, "func", function).__module__)
-
-
-def not_computed(name: str, reason: str) -> None:
-    """Register a metric that files name, but that is not computed here, with the reason."""
-
-    def value(*_: str) -> float:
-        raise SettingsError(f"{name} is not computed here: {reason}")
-
-    sample_metric(name, lacks=lambda: reason)(value)
+    known = _METRICS[name].value if name in _METRICS else _FIGURES.get(name, new)
+    home, own = (getattr(each, "func", each).__module__ for each in (known, new))  # of partials
+    if home != own:
+        raise SettingsError(f"the metric {name!r} is already that of {home}")
 
 
 def absent_packages(*modules: str, extra: str) -> str:
@@ -146,13 +128,13 @@ def sample_metrics() -> Mapping[str, SampleMetric]:
     return MappingProxyType(_METRICS)
 
 
+_MODULES: Registry[ModuleType] = Registry("metrics", f"{__package__}.contributed", GROUP)
+
+
 @cache
 def _load_contributed() -> None:
-    package = import_module("pfgen_rs.llm_jp_eval.contributed")
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(module.name)
-    for entry in entry_points(group=GROUP):
-        loaded(entry, "metrics")
+    for name in _MODULES.names():  # this package's are imported then
+        _MODULES.get(name)
 
 
 def find_metric(name: str) -> SampleMetric:
@@ -160,37 +142,31 @@ def find_metric(name: str) -> SampleMetric:
     if name in task_metrics():
         use = "correlation()" if name in CORRELATIONS else "task_figure()"
         raise SettingsError(f"{name} is a figure of all samples together: use {use}")
-    if name not in sample_metrics():
-        raise SettingsError(
-            f"unknown metric {name!r}: expected one of {', '.join(sample_metrics())}"
-        )
-    return _METRICS[name]
+    return _known("metric", name, sample_metrics())
+
+
+def _known(kind: str, name: str, values: Mapping[str, Value]) -> Value:
+    if name not in values:
+        raise SettingsError(f"unknown {kind} {name!r}: expected one of {', '.join(values)}")
+    return values[name]
 
 
 def task_metrics() -> Mapping[str, TaskFigure]:
     """Returns figures of all samples of a task together by name, correlations included."""
     _load_contributed()
-    known = {name: partial(correlation, name) for name in CORRELATIONS}
-    return {**known, **_FIGURES}
+    return MappingProxyType(_FIGURES)
 
 
 def task_figure(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
     """Returns a figure of all samples of a task. Raises `SettingsError` for unknown names, `InputError`."""
-    if name not in task_metrics():
-        known = ", ".join(task_metrics())
-        raise SettingsError(f"unknown figure {name!r}: expected one of {known}")
+    figure = _known("figure", name, task_metrics())
     check_texts(predictions, golds)
-    return task_metrics()[name](predictions, golds)
+    return figure(predictions, golds)
 
 
 def unavailable(name: str) -> str:
     """Returns why a metric of either kind cannot be computed here; nothing if it can."""
-    return "" if name in task_metrics() else find_metric(name).unavailable()
-
-
-def score_metrics() -> tuple[str, ...]:
-    """Returns the names of all metrics that scores may have, figures of whole tasks included."""
-    return (*sample_metrics(), *task_metrics())
+    return "" if name in task_metrics() else find_metric(name).lacks()
 
 
 def normalized_gold(text: str) -> str:
@@ -215,23 +191,18 @@ def is_float(text: str) -> bool:
 
 @sample_metric("char_f1", native=True)
 def char_f1(prediction: str, gold: str) -> float:
-    """Returns `char_f1_ratio` / 100."""
-    return char_f1_ratio(prediction, gold) / 100
-
-
-def char_f1_ratio(prediction: str, gold: str) -> int:
-    """Returns the similarity of the sorted tokens of two texts in percent, as an integer.
+    """Returns the similarity of the sorted tokens of two texts, to whole percent.
 
     U+0080 to U+00FF are deleted, other characters that are neither letters, digits nor underscores are
     replaced by spaces, and the rest is in lower case. Two texts without tokens are equal.
     """
     one, other = sorted_tokens(prediction), sorted_tokens(gold)
     if one == other:
-        return 100
+        return 1.0
     if not one or not other:
-        return 0
+        return 0.0
     # In this order: with 80 characters and a distance of 34 it is just below 57.5.
-    return round(100 * (1.0 - indel_distance(one, other) / (len(one) + len(other))))
+    return round(100 * (1.0 - indel_distance(one, other) / (len(one) + len(other)))) / 100
 
 
 @sample_metric("set_f1", native=True)
@@ -268,7 +239,7 @@ def indel_distance(one: str, other: str) -> int:
 
 
 def sorted_tokens(text: str) -> str:
-    """Returns what `char_f1_ratio` compares of a normalised text."""
+    """Returns what `char_f1` compares of a normalised text."""
     words = _NOT_WORD.sub(" ", _LATIN_1.sub("", text))
     return " ".join(sorted(words.lower().split()))
 
@@ -303,26 +274,13 @@ def mean(values: Sequence[float] | NDArray[np.float64]) -> float:
     """
     if not len(values):
         raise InputError("no values: a mean needs at least one sample")
-    if len(values) <= _FEW:
-        return float(statistics.mean(map(float, values)))
-    column = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(column).all():
-        return float(statistics.mean(column.tolist()))
-    total, scale = _exact_sum(column)
-    return (total << scale) / len(column) if scale >= 0 else total / (len(column) << -scale)
-
-
-def _exact_sum(column: NDArray[np.float64]) -> tuple[int, int]:
-    """Returns the sum of finite values as an integer and the power of two that it is multiplied by."""
-    fractions, exponents = np.frexp(column)
-    mantissas = np.ldexp(fractions, _MANTISSA).astype(np.int64)
-    lowest = int(exponents.min())
-    total = 0
-    for exponent in np.unique(exponents).tolist():
-        some = mantissas[exponents == exponent]
-        upper, lower = int((some >> _LOWER).sum()), int((some & ((1 << _LOWER) - 1)).sum())
-        total += ((upper << _LOWER) + lower) << (exponent - lowest)
-    return total, lowest - _MANTISSA
+    if len(values) > _FEW:
+        column = np.asarray(values, dtype=np.float64)
+        if np.isfinite(column).all():
+            numbers, counts = np.unique(column, return_counts=True)
+            total = sum(map(mul, map(Fraction, numbers.tolist()), counts.tolist()))
+            return float(total / len(column))
+    return float(statistics.mean(map(float, values)))
 
 
 def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
@@ -335,14 +293,16 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     Raises `SettingsError` for unknown names, `InputError` for lists of different lengths and for golds that
     are not numbers.
     """
-    if name not in CORRELATIONS:
-        known = ", ".join(CORRELATIONS)
-        raise SettingsError(f"unknown correlation {name!r}: expected one of {known}")
+    _known("correlation", name, dict.fromkeys(CORRELATIONS))
     check_texts(predictions, golds)
     found, expected = _numbers(predictions, golds)
     if name == "spearman":
-        found, expected = _ranks(found), _ranks(expected)
+        found, expected = (pl.Series(each).rank().to_numpy() for each in (found, expected))
     return _pearson(found, expected)
+
+
+for _name in CORRELATIONS:
+    task_metric(_name)(partial(correlation, _name))
 
 
 def correlation_values(name: str, predictions: Iterable[str], golds: Iterable[str]) -> Floats:
@@ -393,8 +353,3 @@ def _unit_deviations(values: Floats) -> Floats:
     deviations = values - values.mean()
     deviations /= np.abs(deviations).max()  # squares of large numbers would be infinite
     return np.asarray(deviations / np.sqrt(deviations @ deviations))
-
-
-def _ranks(values: Floats) -> Floats:
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes.ravel()])

@@ -37,7 +37,8 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
 
     Raises `SettingsError` for unknown names and `InputError` for lists of different lengths.
     """
-    return list(metric_column(name, predictions, golds).tolist())
+    found: list[float] = metric_column(name, predictions, golds).tolist()
+    return found
 
 
 def prediction_column(
@@ -56,90 +57,68 @@ def prediction_column(
     strip = reading.native_strip(find_profile(profile).steps(""))
     if strip is None:
         return pl.Series("prediction", map(in_context, _series(outputs)), pl.String)
-    return _normalized_column("prediction", outputs, in_context, True, strip, threads)
+    return _normalized_column("prediction", outputs, in_context, threads, cut=True, strip=strip)
 
 
 def gold_column(golds: Any, *, threads: int | None = None) -> pl.Series:
     """Returns `normalized_gold` of each gold answer. `golds`, `threads`, errors: as `prediction_column`."""
-    return _normalized_column("gold", golds, measures.normalized_gold, False, False, threads)
-
-
-def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = None) -> Floats:
-    """Returns `metric` of two columns: float64, one value a row.
-
-    `found`: predictions, as `prediction_column` returns them. `golds`: as they stand in the files. Both:
-    columns as `prediction_column` takes them, or lists. Raises `SettingsError` for unknown names and
-    `InputError` for columns of different lengths and rows that are not text.
-    """
-    return _values(name, found, golds, None, threads)
+    normal = measures.normalized_gold
+    return _normalized_column("gold", golds, normal, threads, cut=False, strip=False)
 
 
 def output_metric_column(
     name: str, outputs: Any, golds: Any, profile: str = DEFAULT, *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    return _values(name, outputs, golds, profile, threads)
+    return metric_column(name, outputs, golds, profile=profile, threads=threads)
 
 
-def _values(name: str, texts: Any, golds: Any, profile: str | None, threads: int | None) -> Floats:
-    """Returns values of predictions, or with a profile, of the predictions in outputs."""
+def metric_column(
+    name: str, found: Any, golds: Any, *, profile: str | None = None, threads: int | None = None
+) -> Floats:
+    """Returns `metric` of two columns: float64, one value a row.
+
+    `found`: predictions, as `prediction_column` returns them, or with a profile, raw outputs. `golds`: as
+    they stand in the files. Both: columns as `prediction_column` takes them, or lists. Raises
+    `SettingsError` for unknown names and `InputError` for columns of different lengths and rows that
+    are not text.
+    """
     chosen = measures.find_metric(name)
     strip = None if profile is None else reading.native_strip(find_profile(profile).steps(""))
-    sides = [_rows("predictions", texts), _rows("golds", golds)]
+    sides = [list(x) if isinstance(x, list | tuple) else _series(x) for x in (found, golds)]
     if profile is not None and (strip is None or not chosen.native):
-        sides[0] = reading.predictions(_listed(sides[0]), profile)
+        sides[0] = reading.predictions(list(sides[0]), profile)
         profile = None
+    points = code_points.known()
     if not chosen.native:
-        if len(sides[0]) != len(sides[1]):
-            raise InputError(f"{len(sides[0])} predictions but {len(sides[1])} golds")
-        found, normal = _listed(sides[0]), measures.normalized_gold
-        measures.check_types(found, "invalid predictions: ")
-        expected = code_points.known().normalized_list(
-            _listed(sides[1]), normal, cut=False, strip=False
+        preds, expected = map(list, sides)
+        measures.check_texts(preds, expected)
+        expected = points.normalized_list(
+            expected, measures.normalized_gold, cut=False, strip=False
         )
-        if chosen.column is not None:
-            return np.asarray(chosen.column(found, expected), dtype=np.float64)
-        return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
+        values = (chosen.column or partial(map, chosen.value))(preds, expected)
+        return np.array(list(values), dtype=np.float64)
 
     def in_context(text: str, gold: str) -> tuple[str, str]:
-        found = text if profile is None else reading.prediction(text, profile)
+        read = text if profile is None else reading.prediction(text, profile)
         gold = measures.normalized_gold(gold)
         if name == "char_f1":
-            return measures.sorted_tokens(found), measures.sorted_tokens(gold)
-        return found, gold
+            return measures.sorted_tokens(read), measures.sorted_tokens(gold)
+        return read, gold
 
     one, other = (
         side if isinstance(side, list) else _native.Texts(side, threads) for side in sides
     )
-    return code_points.known().values(name, one, other, in_context, threads, strip=strip)
+    return points.values(name, one, other, in_context, threads, strip=strip)
 
 
 def _normalized_column(
-    name: str,
-    texts: Any,
-    in_context: Callable[[str], str],
-    cut: bool,
-    strip: bool,
-    threads: int | None,
+    name: str, texts: Any, of: Callable[[str], str], threads: int | None, **how: bool
 ) -> pl.Series:
     points, column = code_points.known(), _series(texts)
     parts = (_native.Texts(column[at : at + CHUNK]) for at in range(0, len(column), CHUNK))
-    made = [
-        pl.Series(name, points.normalized(part, in_context, cut=cut, strip=strip, threads=threads))
-        for part in parts
-    ]
+    made = [pl.Series(name, points.normalized(p, of, threads=threads, **how)) for p in parts]
     return pl.concat(made) if made else pl.Series(name, [], pl.String)
-
-
-def _rows(name: str, column: Any) -> list[str] | pl.Series:
-    """Returns a list for a sequence of texts, and a Series for another column."""
-    if isinstance(column, str):
-        raise InputError(f"invalid {name}: expected a list of texts, found a single text")
-    return _listed(column) if isinstance(column, Sequence) else _series(column)
-
-
-def _listed(texts: Sequence[str] | pl.Series) -> list[str]:
-    return texts if isinstance(texts, list) else list(texts)
 
 
 def _series(column: Any) -> pl.Series:

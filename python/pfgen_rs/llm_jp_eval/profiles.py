@@ -43,8 +43,8 @@ def profile_value(
     name = metric or main_metric(profile, task)
     if name == "robustness":
         tasks = ("jmmlu", *VARIANTS)
-        read = zip(_texts(output, name), tasks, strict=True)
-        return robustness(*(prediction(text, profile, own) for text, own in read))
+        measures.check_texts(output, tasks)
+        return robustness(*map(prediction, output, (profile,) * len(tasks), tasks))
     kind, _, of = name.rpartition(":")
     computed = computed_as(chosen, of)
     if not kind and computed not in measures.task_metrics():
@@ -52,9 +52,9 @@ def profile_value(
             raise InputError(f"{name} takes one text, not a list: for a mean, mean:{name}")
         found = measures.find_metric(computed)
         return found.value(prediction(output, profile, task), measures.normalized_gold(gold))
-    predictions = [prediction(text, profile, task) for text in _texts(output, name)]
-    golds = [measures.normalized_gold(text) for text in _texts(gold, name)]
-    measures.check_texts(predictions, golds)
+    measures.check_texts(output, gold)
+    predictions = [prediction(text, profile, task) for text in output]
+    golds = [measures.normalized_gold(text) for text in gold]
     if not kind:
         return measures.task_figure(computed, predictions, golds)
     if kind != "mean":
@@ -146,15 +146,9 @@ def board_values(
             values = own[column].drop_nulls()
             if len(values):
                 table = found.setdefault(f"{kind}_{shots}shot", {})
-                table[task] = board_averages.kahan_mean(values)
+                table[task] = board_averages.kahan_mean(values.to_list())
         if task == "jmmlu" and all(f"{each}@{shots}" in rows for each in VARIANTS):
             texts = (rows[f"{each}@{shots}"]["pred"] for each in (task, *VARIANTS))
             agreement = [robustness(*each) for each in zip(*texts, strict=True)]
             found[f"jmmlu_robust_{shots}shot"] = board_averages.kahan_mean(agreement)
     return found
-
-
-def _texts(value: str | Sequence[str], metric: str) -> Sequence[str]:
-    if isinstance(value, str):
-        raise InputError(f"{metric} takes lists of texts, not one text")
-    return value

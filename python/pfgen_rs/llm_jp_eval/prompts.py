@@ -24,7 +24,7 @@ from pfgen_rs.llm_jp_eval.registry import NAME, SPLITS, plain_name
 SHOTS = 4
 """Number of examples in a prompt by default."""
 _INPUT = "{input}"
-_PROMPT = (
+PROMPT = (
     "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。要求を適切に満たす応答を書きなさい。"
     "\n\n### 指示:\n{instruction}{few_shots_text}\n\n### 入力:\n{input}\n\n### 応答:\n"
 )
@@ -70,7 +70,7 @@ def template(
         raise SettingsError(f"{data.task} has {there}, not {shots}: choose fewer")
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
-    own, example = custom or data.template or _PROMPT, custom_fewshots or _EXAMPLE
+    own, example = custom or data.template or PROMPT, custom_fewshots or _EXAMPLE
     if not custom and data.template and _JINJA.search(data.template):
         raise SettingsError(
             f"the template of {data.task} ({data.split}/{data.task}.json) is one of Jinja, whose variables "

@@ -8,21 +8,22 @@ name as entry points of the group `pfgen_rs.llm_jp_eval_tasks`, and in the folde
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType, UnionType
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.source import read_toml
 from pfgen_rs.llm_jp_eval.extraction import answer_pattern
 from pfgen_rs.registry import loaded
 
 ALL = "all"
-SPLITS = ("train", "dev", "test")
+Split = Literal["train", "dev", "test"]
+SPLITS: tuple[str, ...] = get_args(Split)
 DEFAULT = "1.3.0"
 """The profile that is used if none is chosen."""
 GROUP = "pfgen_rs.llm_jp_eval_tasks"
@@ -75,7 +76,7 @@ class TaskInfo:
     instruction: str | None = None
     dataset: str = ""
     version: str = ""
-    splits: tuple[str, ...] = SPLITS
+    splits: tuple[Split, ...] = get_args(Split)
     few_shots: int | None = None
     template: str | None = None
     reading: tuple[str, ...] = ()
@@ -130,7 +131,7 @@ class Profile:
     about: str = ""
     shots: tuple[int, ...] = (4,)
     task_shots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    split: str = "test"
+    split: Split = "test"
     limit: int | None = None
     task_limits: Mapping[str, int] = field(default_factory=dict)
     chat: str = ""
@@ -141,14 +142,14 @@ class Profile:
     computed: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     control: Mapping[str, str] = field(default_factory=dict)
-    mean: str = "exact"
+    mean: Literal["exact", "kahan"] = "exact"
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     averages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     average: str = ""
     lacking: float | None = None
-    averaging: str = "means"
+    averaging: Literal["means", "swallow", "nejumi"] = "means"
     path: Path = Path()
 
     def steps(self, task: str) -> tuple[str, ...]:
@@ -173,13 +174,14 @@ def of_task(values: Mapping[str, Value], task: str, default: Value) -> Value:
 def tasks() -> Mapping[str, TaskInfo]:
     """Returns all tasks by name: those of 1.3.0 in the order in which they are run, then others."""
     found = _read(TaskInfo)
-    first = [name for name in _profiles()[DEFAULT].tasks if name in found]
+    first = [name for name in profiles()[DEFAULT].tasks if name in found]
     return MappingProxyType({name: found[name] for name in dict.fromkeys([*first, *found])})
 
 
+@cache
 def profiles() -> Mapping[str, Profile]:
     """Returns all profiles by name."""
-    return _profiles()
+    return MappingProxyType(_read(Profile))
 
 
 def find_task(name: str) -> TaskInfo:
@@ -206,16 +208,10 @@ def find_profile(name: str) -> Profile:
 def cluster_of(task: str, text: str) -> str | None:
     """Returns what the input of a sample shares with others of its cluster, such as a text asked about.
 
-    `None` for tasks without clusters, and inputs in which the task's expression finds nothing. Raises
-    `InputError` for an expression that is none.
+    `None` for tasks without clusters, and inputs in which the task's expression finds nothing.
     """
-    info = tasks().get(task.partition("@")[0])
-    if info is None or info.cluster is None:
-        return None
-    try:
-        found = re.search(info.cluster, text, re.DOTALL)
-    except re.error as error:
-        raise InputError(f"'cluster' is no regular expression: {error}", path=info.path) from None
+    info = tasks().get(plain_name(task))
+    found = re.search(info.cluster, text, re.DOTALL) if info and info.cluster else None
     return "".join(found.groups("")) if found else None
 
 
@@ -242,27 +238,21 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
     """Add a folder of tasks and profiles to this process. Raises `InputError` if it is none."""
     path = Path(folder)
     if not path.is_dir():
-        raise InputError("not a directory" if path.exists() else "not found", path=path)
-    if path not in _folders:
-        _folders.append(path)
-        _forget()
+        raise InputError("no such folder of tasks", path=path)
+    _folders.append(path)
+    _forget()
 
 
 def _forget() -> None:
-    for each in (tasks, _profiles):
-        each.cache_clear()
-
-
-@cache
-def _profiles() -> Mapping[str, Profile]:
-    return MappingProxyType(_read(Profile))
+    tasks.cache_clear()
+    profiles.cache_clear()
 
 
 def _read(kind: type[T]) -> dict[str, T]:
     """Read all files of a kind; none hides another of the same name."""
     found: dict[str, T] = {}
     for path in _files():
-        record = _record(path)
+        record = read_toml(path)
         if ("tasks" in record) != (kind is Profile):
             continue
         made = _made(kind, record, path)
@@ -285,55 +275,27 @@ def _files() -> Iterator[Path]:
         yield from sorted(folder.glob("*.toml"))
 
 
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except ValueError as error:
-        raise InputError(f"not TOML ({error})", path=path) from None
-
-
 def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
     """Returns a task or a profile; its name is by default that of its file."""
+    data = record.get("data")
+    implied = {"splits": list(data)} if isinstance(data, dict) else {}
     try:
-        made = cast("T", typed(kind, {"name": path.stem, **record}))
-        _check(made)
-        if isinstance(made, Profile):
-            return replace(made, path=path)
-        data = {split: path.parent / name for split, name in made.data.items()}
-        splits = tuple(data) if data and "splits" not in record else made.splits
-        pattern = made.answer_pattern and answer_pattern(made.answer_pattern)
-        return replace(made, data=data, splits=splits, answer_pattern=pattern, path=path)
+        made: T = typed(kind, {"name": path.stem, **implied, **record})
+        if not NAME.fullmatch(made.name):
+            raise InputError(f"invalid name {made.name!r}: expected one such as my_exam")
+        if isinstance(made, TaskInfo):
+            files = {split: path.parent / name for split, name in made.data.items()}
+            pattern = made.answer_pattern and answer_pattern(made.answer_pattern)
+            re.compile(made.cluster or "")
+            return replace(made, data=files, answer_pattern=pattern, path=path)
+        for name, members in made.averages.items():
+            if unknown := [x for x in members if x not in {*made.categories, *made.averages}]:
+                raise InputError(f"'averages.{name}' has the unknown category {unknown[0]!r}")
+        return replace(made, path=path)
     except InputError as error:
         raise InputError(error.problem, path=path) from None
-
-
-_CHOICES = {"averaging": ("means", "swallow", "nejumi"), "mean": ("exact", "kahan")}
-
-
-def _check_profile(made: Profile) -> None:
-    for key, known in _CHOICES.items():
-        if getattr(made, key) not in known:
-            raise InputError(
-                f"unknown {key} {getattr(made, key)!r}: expected one of {', '.join(known)}"
-            )
-    for name, members in made.averages.items():
-        for each in members:
-            if each not in {*made.categories, *made.averages}:
-                raise InputError(f"'averages.{name}' has the unknown category {each!r}")
-
-
-def _check(made: TaskInfo | Profile) -> None:
-    """Raises `InputError` for what is of the right type and wrong."""
-    if not NAME.fullmatch(made.name):
-        raise InputError(f"invalid name {made.name!r}: expected one such as my_exam")
-    splits = (*made.splits, *made.data) if isinstance(made, TaskInfo) else (made.split,)
-    for split in splits:
-        if split not in SPLITS:
-            raise InputError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
-    if isinstance(made, Profile):
-        _check_profile(made)
+    except re.error as error:
+        raise InputError(f"'cluster' is no regular expression: {error}", path=path) from None
 
 
 _KINDS = {
@@ -364,11 +326,14 @@ def typed(kind: type[Any], record: Mapping[str, Any], within: str = "") -> Any:
 
 def _value(kind: Any, value: Any, name: str) -> Any:
     """Returns a value as a field's type. `name`: of its key."""
-    if kind is Any:
-        return value
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # with None, which TOML does not have
         return _value(parts[0], value, name)
+    if origin is Literal:
+        if value not in parts:
+            expected = ", ".join(parts)
+            raise InputError(f"unknown {name} {value!r:.60}: expected one of {expected}")
+        return value
     if origin is tuple and isinstance(value, list | tuple):
         return tuple(_value(parts[0], each, f"{name}[{n}]") for n, each in enumerate(value))
     if origin is Mapping and isinstance(value, dict):

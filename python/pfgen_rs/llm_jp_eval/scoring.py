@@ -31,13 +31,8 @@ _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "task": pl.String,
     "index": pl.Int64,
-    "input": pl.String,
-    "output": pl.String,
-    "pred": pl.String,
-    "gold": pl.String,
-    "value": pl.Float64,
-    "exact": pl.Float64,
-    "char_f1": pl.Float64,
+    **dict.fromkeys(("input", "output", "pred", "gold"), pl.String),
+    **dict.fromkeys(("value", "exact", "char_f1"), pl.Float64),
     "finish_reason": pl.String,
 }
 
@@ -165,21 +160,17 @@ def _missing(
     datas: Sequence[evaluation_files.TaskData], outputs: Mapping[str, Sequence[str | None]]
 ) -> list[tuple[str, str]]:
     """Returns tasks and ids of samples without an output."""
-    found = []
     for data in datas:
-        if data.task not in outputs:
-            raise InputError(f"no outputs of the task {data.task}")
-        own = outputs[data.task]
-        if not 0 < len(own) <= len(data.samples):
+        if not 0 < (count := len(outputs.get(data.task, ()))) <= len(data.samples):
             raise InputError(
-                f"{data.task} has {len(data.samples)} samples, but there are {len(own)} outputs"
+                f"{data.task} has {len(data.samples)} samples, but there are {count} outputs"
             )
-        found += [
-            (data.task, evaluation_files.item_id(data.task, data.split, index))
-            for index, output in enumerate(own)
-            if output is None
-        ]
-    return found
+    return [
+        (data.task, evaluation_files.item_id(data.task, data.split, index))
+        for data in datas
+        for index, output in enumerate(outputs[data.task])
+        if output is None
+    ]
 
 
 def _evaluated(
@@ -230,9 +221,10 @@ def evaluated_predictions(
     known = [name for name in metrics if not measures.unavailable(name)]
     figures = measures.task_metrics()
     values = {
-        name: _sample_values(name, predictions, golds, inputs)
-        for name in dict.fromkeys([*known, "char_f1"])
-        if name not in figures
+        name: of(inputs, predictions, golds)
+        if (of := measures.find_metric(name).with_inputs)
+        else metric(name, predictions, golds)
+        for name in {*known, "char_f1"}.difference(figures)
     }
     try:
         scores = {
@@ -258,15 +250,6 @@ def evaluated_predictions(
         "finish_reason": nothing,
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
-
-
-def _sample_values(
-    name: str, predictions: Sequence[str], golds: Sequence[str], inputs: Sequence[str]
-) -> Sequence[float]:
-    with_inputs = measures.find_metric(name).with_inputs
-    return (
-        with_inputs(inputs, predictions, golds) if with_inputs else metric(name, predictions, golds)
-    )
 
 
 def diagnosed(
@@ -335,25 +318,23 @@ def signature(
     """
     chosen = settings or ScoreSettings()
     made = chosen.prompts
+    is_unknown = chosen.sampling is None and made.max_tokens is None
     parts = [
-        "llm-jp-eval",
-        f"v:{_native.__version__}",
-        f"profile:{chosen.profile}",
-        f"split:{datas[0].split}",
-        f"n:{'all' if chosen.n is None else chosen.n}",
-        f"shots:{_shots_text(datas, chosen)}",
-        f"avg:{registry.find_profile(chosen.profile).average or 'none'}",
-        f"raw:{evaluation_files.raw_digest(datas)}",
+        ("v", _native.__version__),
+        ("profile", chosen.profile),
+        ("split", datas[0].split),
+        ("n", "all" if chosen.n is None else chosen.n),
+        ("shots", _shots_text(datas, chosen)),
+        ("avg", registry.find_profile(chosen.profile).average or "none"),
+        ("raw", evaluation_files.raw_digest(datas)),
+        *((name, _sampled_text(chosen.sampling, name)) for name in SAMPLING),
+        ("max_tokens", _UNKNOWN if is_unknown else None),
+        ("prompt", template_digest(made.prompt, made.fewshots)),
+        ("mode", "chat" if made.mode == "chat" else None),
+        ("max_tokens", made.max_tokens),
+        *((name, chosen.inference.get(name)) for name in ELSEWHERE),
     ]
-    parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
-    if chosen.sampling is None and made.max_tokens is None:
-        parts.append(f"max_tokens:{_UNKNOWN}")
-    digest = template_digest(made.prompt, made.fewshots)
-    parts += [] if digest is None else [f"prompt:{digest}"]
-    parts += ["mode:chat"] if made.mode == "chat" else []
-    parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
-    parts += [f"{name}:{chosen.inference[name]}" for name in ELSEWHERE if name in chosen.inference]
-    return "|".join(parts)
+    return "|".join(["llm-jp-eval", *(f"{key}:{of}" for key, of in parts if of is not None)])
 
 
 def _shots_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings) -> str:
@@ -444,26 +425,19 @@ def result_content(
     evaluation: Evaluation,
     templates: Mapping[str, str],
     config: Mapping[str, Any],
-    *,
-    with_averages: bool = False,
+    averages: Mapping[str, float] | None = None,
 ) -> bytes:
     """Returns the result file of the published tool.
 
-    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are
-    asked for.
+    `templates`: of each task. `averages`: the categories and AVG, which it has if all tasks are asked for.
     """
     outputs: dict[str, list[dict[str, str]]] = {}
     columns = evaluation.frame.select("task", "input", "pred", "gold")
     for task, text, pred, gold in columns.iter_rows():
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
-    shown = {**evaluation.scores, **(evaluation.averages if with_averages else {})}
-    shown.pop("AVR", None)  # the paper's, which the published tool does not have
-    content = {
-        "scores": averaging.score_texts(shown),
-        "outputs": outputs,
-        "config": config,
-    }
+    scores = averaging.score_texts(evaluation.scores, averages)
+    content = {"scores": scores, "outputs": outputs, "config": config}
     return json.dumps(content, ensure_ascii=False, indent=4).encode()
 
 
@@ -486,7 +460,7 @@ def write_results(
     board = registry.find_profile(settings.profile)
     every = settings.all_tasks or {*board.tasks} <= templates.keys()
     every = every and board.averaging == "means"  # other boards average elsewhere
-    result = result_content(chosen, templates, config, with_averages=every)
+    result = result_content(chosen, templates, config, chosen.averages if every else None)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
     atomic.write_atomic(place / run_files.RESULT, result)

@@ -2,209 +2,33 @@
 
 import hashlib
 import json
+import math
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, Item, unreadable
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import evaluation_files, registry
 from pfgen_rs.llm_jp_eval.conversion import installing, raw_files, wikipedia
+from pfgen_rs.llm_jp_eval.prompts import PROMPT
 from pfgen_rs.registry import Registry
 
 Pair = tuple[str, str]
 """Input and output of a sample."""
 Splits = dict[str, list[Pair]]
 """Samples of train, dev and test."""
-Reader = Callable[[raw_files.RawFile], Iterable[Pair]]
-RecordReader = Callable[[raw_files.Place, object], Pair]
+Reader = Callable[..., Iterator[Pair]]
+"""Yields the samples of raw files."""
+Samples = Callable[[Any], Iterable[Pair]]
+"""Yields the samples of a record, such as a line."""
 Converter = Callable[[Sequence[raw_files.RawFile]], Splits]
-
-_SEED = 42
-_SKIPPED_ANSWERS = frozenset({"", "infelicitous", "unacceptable", "weakacceptable"})
-_CHOICES = 5
-_ANSWER_BEGINS = "\n解答："
-
-
-def shuffled(samples: Sequence[Pair]) -> list[Pair]:
-    """Returns the samples in the order of CPython's `random.Random(42).shuffle`."""
-    mixed = list(samples)
-    random.Random(_SEED).shuffle(mixed)  # noqa: S311 - published files depend on it
-    return mixed
-
-
-def with_test(samples: Sequence[Pair], test: Sequence[Pair]) -> Splits:
-    """Split published training samples into train and dev; `test` keeps its order."""
-    mixed = shuffled(samples)
-    cut = int(len(mixed) * 0.9)
-    return {"train": mixed[:cut], "dev": mixed[cut:], "test": list(test)}
-
-
-def without_test(samples: Sequence[Pair]) -> Splits:
-    """Split samples that are published without a split."""
-    mixed = shuffled(samples)
-    first, second = int(len(mixed) * 0.8), int(len(mixed) * 0.9)
-    return {"train": mixed[:first], "dev": mixed[first:second], "test": mixed[second:]}
-
-
-def halved(examples: Sequence[Pair], questions: Sequence[Pair]) -> Splits:
-    """Use worked examples for train, in their order, and shuffled questions for dev and test, half each."""
-    mixed = shuffled(questions)
-    cut = int(len(mixed) / 2)
-    return {"train": list(examples), "dev": mixed[:cut], "test": mixed[cut:]}
-
-
-def _with_test(read: Reader) -> Converter:
-    """Returns what converts a training file and a test file, both read in this way."""
-    return lambda files: with_test(*(list(read(file)) for file in files))
-
-
-def _without_test(read: Reader) -> Converter:
-    """Returns what converts files without a split."""
-    return lambda files: without_test([pair for file in files for pair in read(file)])
-
-
-def _json_lines(read: RecordReader) -> Reader:
-    return lambda file: (read(*line) for line in raw_files.json_lines(file))
-
-
-def _sentences(premise: str, hypothesis: str, label: str) -> Pair:
-    return f"前提：{premise}\n仮説：{hypothesis}", label
-
-
-def _columns(width: int, first: int) -> Reader:
-    return lambda file: (_sentences(*row[first:][:3]) for row in raw_files.tsv_rows(file, width))
-
-
-def _janli(files: Sequence[raw_files.RawFile]) -> Splits:
-    [file] = files
-    train: list[Pair] = []
-    test: list[Pair] = []
-    for row in raw_files.tsv_rows(file, 5):
-        (test if row[-1].strip() == "test" else train).append(_sentences(*row[1:4]))
-    return with_test(train, test)
-
-
-def _jsem(file: raw_files.RawFile) -> Iterator[Pair]:
-    for problem in raw_files.xml_tree(file, "jsem-dataset").all("problem"):
-        if "answer" not in problem.attributes:
-            problem.fail("<problem> has no attribute 'answer'")
-        answer = problem.attributes["answer"]
-        if answer in _SKIPPED_ANSWERS:
-            continue
-        premises = [p.one("script").required_text() for p in problem.all("p")]
-        if not premises:
-            problem.fail("<problem> has no <p>")
-        hypothesis = problem.one("h").one("script").required_text()
-        yield _sentences("".join(premises), hypothesis, answer)
-
-
-def _niilc(file: raw_files.RawFile) -> Iterator[Pair]:
-    for question in raw_files.xml_tree(file, "questions").all("question"):
-        text = question.one("text").required_text()
-        answers = question.one("answers")
-        texts = list(filter(None, (each.text for each in answers.all("answer"))))
-        if not texts:
-            answers.fail("<answers> has no <answer> with text")
-        if texts != ["-"]:
-            yield f"質問：{text}", ",".join(texts)
-
-
-def _jnli(place: raw_files.Place, record: object) -> Pair:
-    return _sentences(*(place.text(record, key) for key in ("sentence1", "sentence2", "label")))
-
-
-def _jsts(place: raw_files.Place, record: object) -> Pair:
-    first, second = place.text(record, "sentence1"), place.text(record, "sentence2")
-    return f"文1：{first}\n文2：{second}", str(place.number(record, "label"))
-
-
-def _jcommonsenseqa(place: raw_files.Place, record: object) -> Pair:
-    question = place.text(record, "question")
-    choices = ",".join(f"{n}.{place.text(record, f'choice{n}')}" for n in range(_CHOICES))
-    label = place.number(record, "label")
-    if not isinstance(label, int):
-        place.fail(f"'label' must be the number of a choice, found {label}")
-    return f"質問：{question}\n選択肢：{choices}", str(label)
-
-
-def _jsquad(file: raw_files.RawFile) -> Iterator[Pair]:
-    root, document = raw_files.json_document(file)
-    for at_article, article in root.items(document, "data"):
-        for at_paragraph, paragraph in at_article.items(article, "paragraphs"):
-            context = at_paragraph.text(paragraph, "context")
-            for at_question, question in at_paragraph.items(paragraph, "qas"):
-                answers = list(at_question.items(question, "answers"))
-                if not answers:
-                    at_question.fail("'answers' is empty")
-                at_answer, answer = answers[0]
-                asked = at_question.text(question, "question")
-                yield f"文章：{context}\n質問：{asked}", at_answer.text(answer, "text")
-
-
-def _jemhopqa(file: raw_files.RawFile) -> Iterator[Pair]:
-    for place, record in raw_files.json_list(file):
-        yield f"質問：{place.text(record, 'question')}", place.text(record, "answer")
-
-
-def _chabsa(file: raw_files.RawFile) -> Iterator[Pair]:
-    root, document = raw_files.json_document(file)
-    for at_sentence, sentence in root.items(document, "sentences"):
-        opinions = [
-            f"{at.text(opinion, 'target')} {at.text(opinion, 'polarity')}"
-            for at, opinion in at_sentence.items(sentence, "opinions")
-        ]
-        if opinions:
-            yield f"文章：{at_sentence.text(sentence, 'sentence')}", "\n".join(opinions)
-
-
-def _mawps(files: Sequence[raw_files.RawFile]) -> Splits:
-    zero_shot, shots, test = files
-    examples = [
-        _mawps_example(*each) for file in (zero_shot, shots) for each in raw_files.json_list(file)
-    ]
-    questions = [
-        (place.text(record, "question").split(_ANSWER_BEGINS)[0], place.text(record, "answer"))
-        for place, record in raw_files.json_list(test)
-    ]
-    return halved(examples, questions)
-
-
-def _mawps_example(place: raw_files.Place, record: object) -> Pair:
-    parts = place.text(record, "shot_example").split(_ANSWER_BEGINS)
-    if len(parts) != 2:
-        place.fail("'shot_example' must contain '解答：' at the beginning of one line")
-    question, solution = parts
-    _, begins, rest = solution.partition("答えは")
-    answer, ends, _ = rest.partition("です。")
-    if not begins or not ends:
-        place.fail("'shot_example' must contain '答えは…です。' after '解答：'")
-    return question, answer
-
-
-def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
-    """Returns the splits of the tasks of the Wikipedia Annotated Corpus, which share all documents."""
-    found: dict[str, Splits] = {
-        task: {split: [] for split in registry.SPLITS} for task in wikipedia.WIKI_TASKS
-    }
-    for split in registry.SPLITS:
-        for file in raw.of(f"{split}/"):
-            for task, sample in wikipedia.document_samples(file).items():
-                found[task][split].append(sample)
-    return found
-
-
-def task_splits(task: str, raw: raw_files.RawFiles) -> Splits:
-    """Returns the splits of a task that has raw files of its own. Raises `InputError` with file and line."""
-    info = registry.find_task(task)
-    if info.source is None:
-        raise InputError(f"{task} has no source to convert", path=info.path)
-    convert = CONVERTERS.get(info.source.converter)
-    return convert([file for need in raw_files.needs(task) for file in raw.of(need)])
-
 
 GROUP = "pfgen_rs.llm_jp_eval_converters"
 """Entry points of packages that have converters of their own."""
@@ -214,26 +38,250 @@ CONVERTERS: Registry[Converter] = Registry("converter", __package__, GROUP)
 
 def converter(name: str) -> Callable[[Converter], Converter]:
     """Register the decorated function as a converter: from raw files, in a task's order, to its splits."""
-
-    def register(convert: Converter) -> Converter:
-        CONVERTERS.add(name, convert)
-        return convert
-
-    return register
+    return partial(CONVERTERS.add, name)
 
 
-converter("chabsa")(_without_test(_chabsa))
-converter("jamp")(_with_test(_columns(4, 1)))
-converter("janli")(_janli)
-converter("jcommonsenseqa")(_with_test(_json_lines(_jcommonsenseqa)))
-converter("jemhopqa")(_with_test(_jemhopqa))
-converter("jnli")(_with_test(_json_lines(_jnli)))
-converter("jsem")(_without_test(_jsem))
-converter("jsick")(_with_test(_columns(11, 8)))
-converter("jsquad")(_with_test(_jsquad))
-converter("jsts")(_with_test(_json_lines(_jsts)))
-converter("mawps")(_mawps)
-converter("niilc")(_with_test(_niilc))
+# Splits.
+
+
+def shares(samples: Iterable[Pair], *ends: float) -> list[list[Pair]]:
+    """Returns samples, in the order of CPython's `random.Random(42).shuffle`, cut at these shares."""
+    mixed = list(samples)
+    random.Random(42).shuffle(mixed)  # noqa: S311 - published files depend on it
+    cuts = [0, *(int(len(mixed) * end) for end in ends), len(mixed)]
+    return [mixed[start:end] for start, end in pairwise(cuts)]
+
+
+def _splits(*parts: list[Pair]) -> Splits:
+    return dict(zip(registry.SPLITS, parts, strict=True))
+
+
+def with_test(samples: Iterable[Pair], test: Iterable[Pair]) -> Splits:
+    """Split published training samples into train and dev; `test` keeps its order."""
+    return _splits(*shares(samples, 0.9), list(test))
+
+
+def without_test(samples: Iterable[Pair]) -> Splits:
+    """Split samples that are published without a split."""
+    return _splits(*shares(samples, 0.8, 0.9))
+
+
+def halved(examples: Iterable[Pair], questions: Iterable[Pair]) -> Splits:
+    """Use worked examples for train, in their order, and shuffled questions for dev and test, half each."""
+    return _splits(list(examples), *shares(questions, 0.5))
+
+
+# Readers: they take a file's text apart into records, and samples from each record.
+
+
+def _reader(
+    records: Callable[[str], Iterable[Any]], samples: Samples, item: Item = "element"
+) -> Reader:
+    """Returns what reads the samples of files; errors name the file and the number of the record."""
+
+    def read(*files: raw_files.RawFile) -> Iterator[Pair]:
+        for file in files:
+            number = None
+            try:
+                text = raw_files.raw_text(file.content)
+                for number, record in enumerate(records(text), start=1):  # noqa: B007 - errors name it
+                    for sample in samples(record):
+                        "".join(sample).encode()  # fails for lone surrogates
+                        yield sample
+            except (LookupError, RecursionError, SyntaxError, TypeError, ValueError) as error:
+                problem = unreadable(error)
+                raise InputError(problem, path=file.label, line=number, item=item) from error
+
+    return read
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+def _json_lines(samples: Samples) -> Reader:
+    return _reader(_lines, lambda line: samples(json.loads(line)), "line")
+
+
+def tsv_rows(text: str, columns: int) -> list[list[str]]:
+    """Returns the rows of a TSV file after its header, split at tabs, without quoting.
+
+    Raises `ValueError` for headers of fewer than `columns` columns and rows that do not match the header.
+    """
+    header, *rows = [line.split("\t") for line in _lines(text)]
+    for number, row in enumerate([header, *rows], start=1):
+        if len(row) < columns or len(row) != len(header):
+            raise ValueError(
+                f"line {number} has {len(row)} columns, separated by tabs: expected {columns} or more, "
+                "and as many in every line"
+            )
+    return rows
+
+
+def _texts(element: ElementTree.Element, path: str) -> list[str]:
+    """Returns the texts at a path; raises `ValueError` if there are none."""
+    texts = ["".join(each.itertext()).strip() for each in element.findall(path)]
+    if not any(texts):
+        raise ValueError(f"expected <{path}> with text")
+    return list(filter(None, texts))
+
+
+def _value(record: Any, key: str, kind: Any = str) -> Any:
+    """Returns a value of an object in JSON."""
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"expected {key!r}, of type {kind}, in {record!r:.200}")
+    return value
+
+
+# Samples of the data sets.
+
+
+_SKIPPED_ANSWERS = frozenset({"", "infelicitous", "unacceptable", "weakacceptable"})
+_ANSWER_BEGINS = "\n解答："
+
+
+def _sentences(premise: str, hypothesis: str, label: str) -> Pair:
+    return f"前提：{premise}\n仮説：{hypothesis}", label
+
+
+def _columns(width: int, first: int, *, test: bool | None = None) -> Reader:
+    """Returns a reader of premise, hypothesis and label in three columns.
+
+    `test`: only of rows whose last column says `test`, or of the others (default: of all).
+    """
+    return _reader(
+        lambda text: (r for r in tsv_rows(text, width) if test in (None, r[-1].strip() == "test")),
+        lambda row: [_sentences(*row[first:][:3])],
+        "row",
+    )
+
+
+def _jsem(problem: ElementTree.Element) -> Iterator[Pair]:
+    if problem.attrib["answer"] not in _SKIPPED_ANSWERS:
+        premise = "".join(_texts(problem, "p/script"))
+        [hypothesis] = _texts(problem, "h/script")
+        yield _sentences(premise, hypothesis, problem.attrib["answer"])
+
+
+def _niilc(question: ElementTree.Element) -> Iterator[Pair]:
+    [text] = _texts(question, "text")
+    answers = _texts(question, "answers/answer")
+    if answers != ["-"]:
+        yield f"質問：{text}", ",".join(answers)
+
+
+def _jnli(record: Any) -> Iterator[Pair]:
+    yield _sentences(*(_value(record, key) for key in ("sentence1", "sentence2", "label")))
+
+
+def _jsts(record: Any) -> Iterator[Pair]:
+    label = _value(record, "label", int | float)
+    if not math.isfinite(label):
+        raise ValueError("'label' must be a finite number")
+    yield f"文1：{_value(record, 'sentence1')}\n文2：{_value(record, 'sentence2')}", str(label)
+
+
+def _jcommonsenseqa(record: Any) -> Iterator[Pair]:
+    choices = ",".join(f"{n}.{_value(record, f'choice{n}')}" for n in range(5))
+    asked = f"質問：{_value(record, 'question')}\n選択肢：{choices}"
+    yield asked, str(_value(record, "label", int))
+
+
+def _jsquad(article: Any) -> Iterator[Pair]:
+    for paragraph in _value(article, "paragraphs", list):
+        context = _value(paragraph, "context")
+        for question in _value(paragraph, "qas", list):
+            answer = _value(question, "answers", list)[0]
+            asked = f"文章：{context}\n質問：{_value(question, 'question')}"
+            yield asked, _value(answer, "text")
+
+
+def _jemhopqa(record: Any) -> Iterator[Pair]:
+    yield f"質問：{_value(record, 'question')}", _value(record, "answer")
+
+
+def _chabsa(sentence: Any) -> Iterator[Pair]:
+    opinions = [
+        f"{_value(opinion, 'target')} {_value(opinion, 'polarity')}"
+        for opinion in _value(sentence, "opinions", list)
+    ]
+    if opinions:
+        yield f"文章：{_value(sentence, 'sentence')}", "\n".join(opinions)
+
+
+def _mawps_question(record: Any) -> Iterator[Pair]:
+    yield _value(record, "question").split(_ANSWER_BEGINS)[0], _value(record, "answer")
+
+
+def _mawps_example(record: Any) -> Iterator[Pair]:
+    question, *solutions = _value(record, "shot_example").split(_ANSWER_BEGINS)
+    found = [re.search("答えは(.*?)です。", each, re.DOTALL) for each in solutions]
+    if len(found) != 1 or found[0] is None:
+        raise ValueError(
+            "'shot_example' must have one line that begins with '解答：…答えは…です。'"
+        )
+    yield question, found[0][1]
+
+
+def _json(key: str, samples: Samples) -> Reader:
+    """Returns a reader of the list at a key."""
+    return _reader(lambda text: _value(json.loads(text), key, list), samples)
+
+
+def _xml(tag: str, samples: Samples) -> Reader:
+    """Returns a reader of the root's elements with this tag; external document types are ignored."""
+
+    def elements(text: str) -> list[ElementTree.Element]:
+        if "<!ENTITY" in text:
+            raise ValueError("entity declarations are not allowed")
+        return ElementTree.fromstring(text).findall(tag)  # noqa: S314 - expat bounds what is left
+
+    return _reader(elements, samples)
+
+
+def _with_test(read: Reader, read_test: Reader | None = None) -> Converter:
+    """Returns what converts a training file and a test file, or one that has both."""
+    return lambda files: with_test(read(files[0]), (read_test or read)(files[-1]))
+
+
+def _without_test(read: Reader) -> Converter:
+    return lambda files: without_test(read(*files))
+
+
+@lru_cache(maxsize=1)
+def _wikipedia(files: tuple[raw_files.RawFile, ...]) -> dict[str, Splits]:
+    """Returns the splits of the tasks of the Wikipedia Annotated Corpus, which share all documents."""
+    found = {task: _splits([], [], []) for task in wikipedia.WIKI_TASKS}
+    for file in files:
+        for task, sample in wikipedia.document_samples(file).items():
+            found[task][file.name.partition("/")[0]].append(sample)
+    return found
+
+
+_EXAMPLES, _QUESTIONS = _reader(json.loads, _mawps_example), _reader(json.loads, _mawps_question)
+CONVERTERS.add("chabsa", _without_test(_json("sentences", _chabsa)))
+CONVERTERS.add("jamp", _with_test(_columns(4, 1)))
+CONVERTERS.add("janli", _with_test(_columns(5, 1, test=False), _columns(5, 1, test=True)))
+CONVERTERS.add("jcommonsenseqa", _with_test(_json_lines(_jcommonsenseqa)))
+CONVERTERS.add("jemhopqa", _with_test(_reader(json.loads, _jemhopqa)))
+CONVERTERS.add("jnli", _with_test(_json_lines(_jnli)))
+CONVERTERS.add("jsem", _without_test(_xml("problem", _jsem)))
+CONVERTERS.add("jsick", _with_test(_columns(11, 8)))
+CONVERTERS.add("jsquad", _with_test(_json("data", _jsquad)))
+CONVERTERS.add("jsts", _with_test(_json_lines(_jsts)))
+CONVERTERS.add("mawps", lambda files: halved(_EXAMPLES(*files[:-1]), _QUESTIONS(files[-1])))
+CONVERTERS.add("niilc", _with_test(_xml("question", _niilc)))
+for _task in wikipedia.WIKI_TASKS:
+    CONVERTERS.add(_task, lambda files, task=_task: _wikipedia(tuple(files))[task])  # type: ignore[misc]
+
+
+def task_splits(info: registry.TaskInfo, raw: raw_files.RawFiles) -> Splits:
+    """Returns the splits of a task. Raises `InputError` with the file."""
+    if info.source is None:
+        raise InputError(f"{info.name} has no source to convert", path=info.path)
+    convert = CONVERTERS.get(info.source.converter)
+    return convert([file for need in info.source.files for file in raw.of(need)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +310,15 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What `convert` wrote to `folder`, which contains `evaluation`, and which tasks it left out."""
+    """What `convert` wrote to `folder`, which contains `evaluation`, and which tasks it left out.
+
+    `missing`: the data sets of tasks that were left out, with these tasks and what they lack.
+    """
 
     folder: Path
     tasks: tuple[Converted, ...]
     files: tuple[ConvertedFile, ...]
-    missing: tuple[installing.MissingFiles, ...]
+    missing: tuple[installing.DataSet, ...]
 
 
 def convert(
@@ -291,7 +342,7 @@ def convert(
     tasks or of a task named in `tasks` are missing; `SettingsError` for unknown tasks; `OutputError` if
     `out` cannot be written.
     """
-    names = None if tasks is None else list(tasks)
+    names = list(tasks or ())
     chosen = registry.chosen_tasks(names)
     folder = evaluation_files.installed_data() if out is None else Path(out)
     source = evaluation_files.installed_raw() if raw is None else Path(raw)
@@ -299,159 +350,98 @@ def convert(
         advice = "install them with `pfgen-rs llm-jp-eval install`, or name a folder with --raw"
         raise InputError(f"no raw files are installed: {advice}", path=source)
     found = installing.find_raw(source, [info.name for info in chosen])
-    missing = tuple(filter(None, (installing.missing_files(info.name, found) for info in chosen)))
-    _check_missing(source, chosen, missing, names or ())
-    absent = {each.task for each in missing}
-    converted: list[Converted] = []
-    files: list[ConvertedFile] = []
-    # Digests and writing take a third of the time, and let Python do other work meanwhile.
-    with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
-        writing: list[Future[ConvertedFile]] = []
-        for info, splits in _splits_by_task(chosen, absent, found):
-            counts = {split: len(splits.get(split, ())) for split in info.splits}
-            if empty := [split for split in info.splits if not counts[split]]:
-                problem = (
-                    f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
-                )
-                raise InputError(problem, path=source)
+    absent = [info.name for info in chosen if found.missing(info.name)]
+    lacking = [name for name in absent if name in names]
+    if lacking or len(absent) == len(chosen):
+        lacking = lacking or absent
+        shown = installing.shown_names([need for name in lacking for need in found.missing(name)])
+        advice = "`pfgen-rs llm-jp-eval install` installs what is published"
+        raise InputError(
+            f"missing raw files of {', '.join(lacking)}: {shown}: {advice}", path=source
+        )
+    converted, files = [], []
+    with staged_folder(folder, "converting") as content:
+        for info in chosen:
+            if info.name in absent:
+                continue
+            splits = task_splits(info, found)
+            counts: dict[str, int] = {split: len(splits.get(split, ())) for split in info.splits}
+            if empty := [split for split, count in counts.items() if not count]:
+                problem = f"no samples for {empty[0]}: too few samples in its raw files"
+                raise InputError(f"{info.name}: {problem}", path=source)
             converted.append(Converted(info.name, counts, found.status(info.name)))
-            jobs = _task_files(info, splits, tuning)
-            started = [writer.submit(_write, content, *job) for job in jobs]
-            files += [each.result() for each in writing]  # bounds what waits for the writer
-            writing = started
-        files += [each.result() for each in writing]
+            files += [_write(content, info, *each) for each in _files(info, splits, tuning)]
+    missing = installing.data_sets(absent, found)
     return Conversion(folder, tuple(converted), tuple(files), missing)
 
 
-def _check_missing(
-    source: Path,
-    chosen: Sequence[registry.TaskInfo],
-    missing: Sequence[installing.MissingFiles],
-    names: Sequence[str],
-) -> None:
-    advice = "`pfgen-rs llm-jp-eval install` installs what is published"
-    for each in missing:
-        if each.task in names:
-            problem = (
-                f"missing raw files of {each.task}: {installing.shown_names(each.names)}: {advice}"
-            )
-            raise InputError(problem, path=source)
-    if len(missing) == len(chosen):
-        raise InputError(f"found no task with all its raw files: {advice}", path=source)
-
-
-def _splits_by_task(
-    chosen: Sequence[registry.TaskInfo], absent: set[str], raw: raw_files.RawFiles
-) -> Iterator[tuple[registry.TaskInfo, Splits]]:
-    found = [info for info in chosen if info.name not in absent]
-    # First, so that a missing package is told at once
-    shared = any(info.name in wikipedia.WIKI_TASKS for info in found)
-    corpus = wikipedia_splits(raw) if shared else {}
-    for info in found:
-        yield info, corpus[info.name] if info.name in corpus else task_splits(info.name, raw)
-
-
-def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
-    """Write a file and return it with its digest and size."""
-    target = folder / file.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    digest, size = hashlib.sha256(), 0
-    with target.open("wb") as opened:
-        for block in content:
-            digest.update(block)
-            size += opened.write(block)
-    return replace(file, sha256=digest.hexdigest(), size=size)
-
-
-def _task_files(
+def _files(
     info: registry.TaskInfo, splits: Splits, tuning: bool
-) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
-    """Yield files, without digests and sizes, and contents in blocks."""
-
-    def file(folder: str, split: str, count: int) -> ConvertedFile:
-        return ConvertedFile(f"{folder}/{split}/{info.name}.json", info.name, split, count, "", 0)
-
+) -> Iterator[tuple[str, str, list[Pair]]]:
+    """Yield folder, split and samples of each file."""
     for split in info.splits:
-        samples = encoded(splits[split])
-        yield file("evaluation", split, len(samples)), evaluation_file(info, samples)
+        yield "evaluation", split, splits[split]
         if tuning and split != "test":
-            yield file("tuning", split, len(samples)), tuning_file(info, samples)
+            yield "tuning", split, splits[split]
         if tuning and split == "dev":
-            first = samples[:FIRST]
-            yield file("tuning", f"dev_first{FIRST}", len(first)), tuning_file(info, first)
+            yield "tuning", "dev_first100", splits[split][:100]
+
+
+def _write(
+    folder: Path, info: registry.TaskInfo, kind: str, split: str, samples: Sequence[Pair]
+) -> ConvertedFile:
+    path = f"{kind}/{split}/{info.name}.json"
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    texts = (evaluation_file if kind == "evaluation" else tuning_file)(info, samples)
+    with (folder / path).open("w+b") as file:
+        file.writelines(map(str.encode, texts))
+        size = file.tell()
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ConvertedFile(path, info.name, split, len(samples), digest, size)
 
 
 # Evaluation and tuning files, byte for byte as the reference writes them.
 
 
-FIRST = 100
-"""Number of samples in `tuning/dev_first100`."""
-
-Encoded = tuple[bytes, bytes]
-"""Input and output of a sample as JSON in UTF-8, without the quotes."""
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
-_INTRODUCTION = (
-    "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
-    "要求を適切に満たす応答を書きなさい。"
-)
-_BLOCK = 1000  # samples
-_EVALUATION_SAMPLE = b"""        {
-            "input": "%b",
-            "output": "%b"
-        }"""
-_TUNING_SAMPLE = b"""    {
-        "ID": "%b",
-        "instruction": "%b",
-        "input": "%b",
-        "output": "%b",
-        "text": "%b"
-    }"""
-
-
-def encoded(samples: Iterable[Pair]) -> list[Encoded]:
-    """Returns the texts of samples as they stand between the quotes of JSON."""
-    return [(_inside_quotes(given), _inside_quotes(output)) for given, output in samples]
-
-
-def _inside_quotes(text: str) -> bytes:
-    return _ENCODER.encode(text)[1:-1].encode()
-
-
-def evaluation_file(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
-    """Yield an evaluation file in blocks, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
+def evaluation_file(info: registry.TaskInfo, samples: Iterable[Pair]) -> Iterator[str]:
+    """Yield an evaluation file in pieces, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
     head = {
         "instruction": info.instruction,
         "output_length": info.output_length,
         "metrics": list(info.metrics),
         "few_shots": [],
     }
-    # json.dumps with an indent is written in Python and ten times as slow, so only the head is left to it.
-    start = json.dumps(head, ensure_ascii=False, indent=4).removesuffix("\n}").encode()
-    objects = (_EVALUATION_SAMPLE % sample for sample in samples)
-    return _in_blocks(start + b',\n    "samples": [\n', objects, b"\n    ]\n}")
+    yield json.dumps(head, ensure_ascii=False, indent=4).removesuffix("\n}")
+    yield ',\n    "samples": ['
+    yield from _objects(({"input": given, "output": output} for given, output in samples), 8)
+    yield "\n    ]\n}"
 
 
-def tuning_file(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
-    """Yield a tuning file in blocks: samples with ids and complete texts."""
-    return _in_blocks(b"[\n", _tuning_samples(info, samples), b"\n]")
+def tuning_file(info: registry.TaskInfo, samples: Iterable[Pair]) -> Iterator[str]:
+    """Yield a tuning file in pieces: samples with ids and complete texts."""
+    asking = PROMPT.replace("{few_shots_text}", "")
+    telling = asking.replace("\n\n### 入力:\n{input}", "")
+    records = (
+        {
+            "ID": f"{info.name}-{index}",
+            "instruction": info.instruction or "",
+            "input": given,
+            "output": output,
+            "text": (asking if given else telling).format(instruction=info.instruction, input=given)
+            + output,
+        }
+        for index, (given, output) in enumerate(samples)
+    )
+    yield "["
+    yield from _objects(records, 4)
+    yield "\n]"
 
 
-def _tuning_samples(info: registry.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
-    instruction = _inside_quotes(info.instruction or "")
-    start = _inside_quotes(f"{_INTRODUCTION}\n\n### 指示:\n{info.instruction}")
-    before_input = _inside_quotes("\n\n### 入力:\n")
-    before_output = _inside_quotes("\n\n### 応答:\n")
-    for index, (given, output) in enumerate(samples):
-        asked = before_input + given if given else b""
-        text = start + asked + before_output + output
-        sample_id = f"{info.name}-{index}".encode()
-        yield _TUNING_SAMPLE % (sample_id, instruction, given, output, text)
-
-
-def _in_blocks(start: bytes, objects: Iterator[bytes], end: bytes) -> Iterator[bytes]:
-    before = start
-    while block := list(islice(objects, _BLOCK)):
-        yield before + b",\n".join(block)
-        before = b",\n"
-    yield end
+def _objects(records: Iterable[Any], indent: int) -> Iterator[str]:
+    """Yield objects of texts as `json.dumps` with an indent does, which takes ten times as long."""
+    outside, inside = "\n" + " " * indent, "\n" + " " * (indent + 4)
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(f",{inside}", ": "))
+    for number, record in enumerate(records):
+        content = encoder.encode(record)[1:-1]
+        yield f"{',' if number else ''}{outside}{{{inside}{content}{outside}}}"

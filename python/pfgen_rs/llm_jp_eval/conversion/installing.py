@@ -40,7 +40,9 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> raw_files.RawFiles:
     Raises `InputError` for sources that cannot be read, and if several different files could be a raw file.
     """
     wanted = {need for task in tasks for need in raw_files.needs(task)}
-    digests, sizes = _known(wanted)
+    known = {n: p for n, p in raw_files.published().items() if raw_files.need_of(n) in wanted}
+    digests = {each.sha256: name for name, each in known.items()}
+    sizes = {each.size for each in known.values()}
     names = raw_files.names_by_path()
     found: dict[str, dict[bytes, str]] = defaultdict(dict)
 
@@ -55,12 +57,6 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> raw_files.RawFiles:
         if name := digests.get(hashlib.sha256(content).hexdigest(), named(path)):
             found[name].setdefault(content, label)
     return raw_files.RawFiles({name: _chosen(name, files) for name, files in found.items()})
-
-
-def _known(needs: Iterable[str]) -> tuple[dict[str, str], set[int]]:
-    """Returns the names of published files by their digests, and their sizes."""
-    own = {n: p for n, p in raw_files.published().items() if raw_files.need_of(n) in set(needs)}
-    return {each.sha256: name for name, each in own.items()}, {each.size for each in own.values()}
 
 
 def _entries(source: Path, wants: Wanted) -> Iterator[tuple[str, str, bytes]]:
@@ -97,7 +93,7 @@ def _members(path: Path, folder: str, wants: Wanted) -> Iterator[tuple[str, str,
 
 def _chosen(name: str, labels: dict[bytes, str]) -> raw_files.RawFile:
     """Returns the file to use for a name: the published one if it is there."""
-    files = [raw_files.raw_file(name, label, content) for content, label in labels.items()]
+    files = [raw_files.RawFile(name, label, content) for content, label in labels.items()]
     for file in files:
         if file.status is not raw_files.Status.CHANGED:
             return file
@@ -111,31 +107,19 @@ def _chosen(name: str, labels: dict[bytes, str]) -> raw_files.RawFile:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """The installed raw files of a data set; `status` is None if there are none.
+    """A data set of tasks, and how many of its raw files there are.
 
-    `missing`: number of missing files, or folders of files.
+    `url`: the repository, or a page that links to an archive. `missing`: the reference's names of missing
+    files; those that end with "/" stand for folders. `status` is None if there are no files.
     """
 
     name: str
     tasks: tuple[str, ...]
     licence: str
-    files: int
-    missing: int
-    status: raw_files.Status | None
-
-
-@dataclass(frozen=True, slots=True)
-class MissingFiles:
-    """Missing raw files of a task: the reference's names, where they are published, and the licence.
-
-    Names that end with "/" stand for folders. `url`: the repository, or a page that links to an archive.
-    """
-
-    task: str
-    names: tuple[str, ...]
-    dataset: str
     url: str
-    licence: str
+    files: int
+    missing: tuple[str, ...]
+    status: raw_files.Status | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +127,13 @@ class Installation:
     """The installed raw files.
 
     `taken`: numbers of files that were installed now, by the names of files and folders. `refused`: what was
-    found but not installed, and why, by name. `missing`: what tasks lack, with addresses.
+    found but not installed, and why, by name.
     """
 
     folder: Path
     taken: dict[str, int]
     refused: dict[str, str]
     datasets: tuple[DataSet, ...]
-    missing: tuple[MissingFiles, ...]
 
 
 def install_raw(
@@ -189,16 +172,10 @@ def install_raw(
             "they are downloaded, and `convert --raw` takes others",
             path=source,
         )
-    now = _installed(tasks)
-    missing = tuple(filter(None, (missing_files(task, now) for task in tasks)))
-    absent = {name for each in missing for name in each.names}
+    datasets = data_sets(tasks, _installed(tasks))
+    absent = {name for each in datasets for name in each.missing}
     still_refused = {name: reason for name, reason in refused.items() if name in absent}
-    own: dict[str, list[str]] = defaultdict(list)
-    for task in tasks:
-        if (published := registry.find_task(task).source) is not None:
-            own[published.name].append(task)
-    datasets = tuple(_dataset(name, each, now) for name, each in own.items())
-    return Installation(installed_raw(), taken, still_refused, datasets, missing)
+    return Installation(installed_raw(), taken, still_refused, datasets)
 
 
 def _installed(tasks: Iterable[str]) -> raw_files.RawFiles:
@@ -206,33 +183,41 @@ def _installed(tasks: Iterable[str]) -> raw_files.RawFiles:
     return find_raw(folder, tasks) if folder.is_dir() else raw_files.RawFiles({})
 
 
-def _dataset(name: str, tasks: Sequence[str], found: raw_files.RawFiles) -> DataSet:
+def data_sets(tasks: Iterable[str], raw: raw_files.RawFiles) -> tuple[DataSet, ...]:
+    """Returns the data sets of these tasks, and what is there of them."""
+    own: dict[str, list[str]] = defaultdict(list)
+    sources: dict[str, registry.Source] = {}
+    for task in tasks:
+        if source := registry.find_task(task).source:
+            own[source.name].append(task)
+            sources[source.name] = source
+    return tuple(_data_set(sources[name], each, raw) for name, each in own.items())
+
+
+def _data_set(source: registry.Source, tasks: Sequence[str], raw: raw_files.RawFiles) -> DataSet:
     needs = dict.fromkeys(need for task in tasks for need in raw_files.needs(task))
-    count = sum(len(found.of(need)) for need in needs)
-    status = raw_files.worst(map(found.status, tasks)) if count else None
-    missing = sum(1 for need in needs if not found.of(need))
-    licence = registry.find_task(tasks[0]).licence
-    return DataSet(name, tuple(tasks), licence, count, missing, status)
+    count = sum(len(raw.of(need)) for need in needs)
+    return DataSet(
+        source.name,
+        tuple(tasks),
+        source.licence,
+        source.page or f"{GITHUB}/{source.repository}/tree/{source.revision}",
+        count,
+        tuple(need for need in needs if not raw.of(need)),
+        raw.status(*tasks) if count else None,
+    )
 
 
 def _refusal(need: str, files: list[raw_files.RawFile]) -> str | None:
     """Returns why files are not installed."""
-    if not files:
-        return "not found"
-    if raw_files.is_folder(need):
-        right = {file.name for file in files if file.status is raw_files.Status.PUBLISHED}
-        expected = raw_files.published_names(need)
-        if right == expected and len(files) == len(expected):
-            return None
-        found = f"found {len(right):,} of {text.counted(len(expected), 'published file')}"
-        return f"{found}, {len(files) - len(right):,} others"
-    [file] = files
-    if file.status is not raw_files.Status.CHANGED:
+    names = raw_files.published_names(need)
+    wanted = len(names) if raw_files.is_folder(need) else 1
+    others = [file.label for file in files if file.status is raw_files.Status.CHANGED]
+    if len(files) == wanted and not others:
         return None
-    if need in raw_files.DOCUMENTED:
-        return f"{file.label} does not have the {raw_files.DOCUMENTED[need]:,} samples of the published file"
-    digest = raw_files.published()[need].sha256
-    return f"{file.label} is not the published file: SHA-256 {file.sha256}, expected {digest}"
+    shown = ", ".join(others[:1])
+    found = f"found {len(files) - len(others):,} of {text.counted(wanted, 'published file')}"
+    return f"{found}, {len(others):,} others{shown and f' such as {shown}'}"
 
 
 # Downloads: single files by their paths in a repository, and folders of files from its archive.
@@ -241,50 +226,25 @@ def _refusal(need: str, files: list[raw_files.RawFile]) -> str | None:
 def _downloads(tasks: Sequence[str]) -> Iterator[raw_files.RawFiles]:
     """Download what is not installed, file by file."""
     installed = _installed(tasks)
-    needs: dict[str, dict[str, None]] = defaultdict(dict)
-    for task in tasks:
-        source = registry.find_task(task).source
-        if source is None or source.page is not None:
-            continue
+    needs: dict[str, str] = {}
+    for source in filter(None, (registry.find_task(task).source for task in tasks)):
         for need, path in source.files.items():
-            if _refusal(need, installed.of(need)):
+            if source.page is None and _refusal(need, installed.of(need)):
                 file = f"{FILES}/{source.repository}/{source.revision}/{quote(path)}"
                 archive = f"{GITHUB}/{source.repository}/archive/{source.revision}.tar.gz"
-                needs[archive if raw_files.is_folder(need) else file][need] = None
-    for url, names in needs.items():
+                needs[archive if raw_files.is_folder(need) else file] = need
+    for url, need in needs.items():
         with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
-            target = Path(folder, "download.tar.gz")
+            target = Path(folder, "download.tar.gz" if raw_files.is_folder(need) else need)
+            target.parent.mkdir(exist_ok=True)
             download(url, target)
-            if any(map(raw_files.is_folder, names)):
-                yield find_raw(target, tasks)
-            else:
-                yield raw_files.RawFiles(
-                    {n: raw_files.raw_file(n, url, target.read_bytes()) for n in names}
-                )
-
-
-# What is missing of a task's raw files, and where it is published.
-
-
-_LISTED = 3  # most names that are listed one by one
-
-
-def missing_files(task: str, raw: raw_files.RawFiles) -> MissingFiles | None:
-    """Returns what is missing of a task's raw files; None if nothing is."""
-    source, names = registry.find_task(task).source, raw.missing(task)
-    if source is None or not names:
-        return None
-    url = source.page or f"{GITHUB}/{source.repository}/tree/{source.revision}"
-    return MissingFiles(task, names, source.name, url, source.licence)
+            yield find_raw(target, tasks)
 
 
 def shown_names(names: Sequence[str]) -> str:
     """Returns names of missing files as text, or their number if there are many."""
-    if len(names) > _LISTED:
-        return text.counted(len(names), "file")
-    return ", ".join(map(_shown_need, names))
+    return text.counted(len(names), "file") if len(names) > _LISTED else ", ".join(names)
 
 
-def _shown_need(name: str) -> str:
-    count = len(raw_files.published_names(name)) if raw_files.is_folder(name) else 0
-    return f"{name} ({text.counted(count, 'file')})" if count else name
+_LISTED = 3
+"""Most names that are listed one by one."""

@@ -3,11 +3,12 @@
 import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import dropwhile
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from pfgen_rs import extras
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.llm_jp_eval.conversion import raw_files
 
 if TYPE_CHECKING:
@@ -47,51 +48,48 @@ _SENTENCE = re.compile(r"c*+(?:\*(?:\+m++)++)*+e")
 
 
 def _checked_text(file: raw_files.RawFile) -> str:
-    """Returns the text of a document whose lines and sizes rhoknp can deal with. Raises `InputError`."""
+    """Returns the text of a document whose lines and sizes rhoknp can deal with. Raises `ValueError`."""
     if len(file.content) > DOCUMENT_BYTES:
-        raw_files.Place(file.label).fail(f"more than {DOCUMENT_BYTES:,} bytes: not a document")
-    text = raw_files.raw_text(file)
+        raise ValueError(f"more than {DOCUMENT_BYTES:,} bytes: not a document")
+    text = raw_files.raw_text(file.content)
     for tag, most in TAGS.items():
         if text.count(tag) > most:
-            raw_files.Place(file.label).fail(f"more than {most} tags that begin with {tag}")
+            raise ValueError(f"more than {most} tags that begin with {tag}")
     lines: list[re.Match[str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            place = raw_files.Place(file.label, number)
-            lines.append(_checked_line(place, line))
+            lines.append(_checked_line(number, line))
             if lines[-1].lastgroup == "e":
-                _check_sentence(place, lines)
+                _check_sentence(number, lines)
                 lines = []
     if lines:
-        raw_files.Place(file.label).fail("ends within a sentence: expected 'EOS' at its end")
+        raise ValueError("ends within a sentence: expected 'EOS' at its end")
     return text
 
 
-def _checked_line(place: raw_files.Place, line: str) -> re.Match[str]:
-    if len(line) > LINE_CHARACTERS:
-        place.fail(f"a line of more than {LINE_CHARACTERS:,} characters: is the document damaged?")
-    match = _LINE.fullmatch(line)
+def _checked_line(number: int, line: str) -> re.Match[str]:
+    match = _LINE.fullmatch(line) if len(line) <= LINE_CHARACTERS else None
     if match is None:
-        place.fail(
-            "expected a phrase such as '* 2D', a base phrase such as '+ 3D' with whole tags, a comment,"
-            f" a morpheme with its 11 fields, or 'EOS', found {line[:60]!r}"
+        raise ValueError(
+            f"line {number}: expected a phrase such as '* 2D', a base phrase such as '+ 3D' with whole tags,"
+            f" a comment, a morpheme with its 11 fields, or 'EOS', in at most {LINE_CHARACTERS:,} characters,"
+            f" found {line[:60]!r}"
         )
     return match
 
 
-def _check_sentence(place: raw_files.Place, lines: Sequence[re.Match[str]]) -> None:
+def _check_sentence(number: int, lines: Sequence[re.Match[str]]) -> None:
     kinds = "".join([line[0][0] if line["parent"] else line.lastgroup or "" for line in lines])
-    if not _SENTENCE.fullmatch(kinds):
-        place.fail(
-            "the sentence that ends here is damaged: expected its comment, then phrases ('*') of"
-            " base phrases ('+') of morphemes"
+    parents = ((int(line["parent"]), line[0][0]) for line in lines if line["parent"])
+    if (
+        not _SENTENCE.fullmatch(kinds)
+        or kinds.count("m") > MORPHEMES
+        or any(parent >= kinds.count(mark) for parent, mark in parents)
+    ):
+        raise ValueError(
+            f"line {number}: the sentence that ends here is damaged: expected its comment, then phrases ('*')"
+            f" of base phrases ('+') of morphemes, at most {MORPHEMES}, and numbers of phrases that it has"
         )
-    if kinds.count("m") > MORPHEMES:
-        place.fail(f"a sentence of more than {MORPHEMES} morphemes: is 'EOS' missing?")
-    for mark in "*+":
-        parents = [int(line["parent"]) for line in lines if line["parent"] and line[0][0] == mark]
-        if any(parent >= len(parents) for parent in parents):
-            place.fail(f"the sentence that ends here has no {mark!r} number {max(parents)}")
 
 
 # Reading: rhoknp counts units and keeps entities in its classes, so one thread at a time may do so.
@@ -109,15 +107,13 @@ def read_document(file: raw_files.RawFile) -> "tuple[Document, Document]":
     rhoknp = extras.needed("rhoknp", "llm-jp-eval")
     # With no handler at all, what it logs about annotations would be printed.
     logging.getLogger("rhoknp").addHandler(logging.NullHandler())
-    text = _checked_text(file)
     with _READING:
         try:
-            document = rhoknp.Document.from_knp(text)
+            document = rhoknp.Document.from_knp(_checked_text(file))
             main = [each for each in document.sentences if "括弧始" not in each.misc_comment]
             return document, rhoknp.Document.from_sentences(main)
-        except Exception as error:  # of many kinds, for features that it cannot read
-            problem = f"rhoknp cannot read the document: {error!r}"
-            raise InputError(problem, path=file.label) from error
+        except Exception as error:  # of many kinds, for features that rhoknp cannot read
+            raise InputError(unreadable(error), path=file.label) from error
 
 
 def document_samples(file: raw_files.RawFile) -> dict[str, tuple[str, str]]:
@@ -154,11 +150,11 @@ def _with_parentheses(document: "Document", label: str) -> str:
             inner = next(sentences, None)
             place = _PLACE.search(inner.misc_comment) if inner else None
             if inner is None or place is None:
-                problem = (
-                    f"'括弧削除' in the comment of sentence {sentence.sid!r}, but the next one does not have"
-                    " '括弧始:（ 括弧終:） 括弧位置:3' or the like in its comment"
+                raise InputError(
+                    f"'括弧削除' in the comment of sentence {sentence.sid!r}, but no '括弧始:（ 括弧終:）"
+                    " 括弧位置:3' or the like in that of the next one",
+                    path=label,
                 )
-                raise InputError(problem, path=label)
             at = int(place[3])
             text = text[:at] + place[1] + inner.text + place[2] + text[at:]
         texts.append(text)
@@ -291,9 +287,7 @@ def _trimmed_text(
     morphemes: "Sequence[Morpheme]", front: Collection[str], back: Collection[str]
 ) -> str:
     """Returns the text without morphemes of these parts of speech at both ends; all if none are left."""
-    start, stop = 0, len(morphemes)
-    while start < stop and morphemes[start].pos in front:
-        start += 1
-    while start < stop and morphemes[stop - 1].pos in back:
-        stop -= 1
-    return "".join([each.text for each in morphemes[start:stop] or morphemes])
+    kept = list(dropwhile(lambda each: each.pos in front, morphemes))
+    while kept and kept[-1].pos in back:
+        kept.pop()
+    return "".join([each.text for each in kept or morphemes])

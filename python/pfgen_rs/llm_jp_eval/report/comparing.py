@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.lazy import Floats, np
+from pfgen_rs.lazy import np
 from pfgen_rs.llm_jp_eval import averaging, measures, registry
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats import correlation, permutation, shares
@@ -77,23 +77,18 @@ class Column:
 
     def missing(self, known: Container[str]) -> tuple[str, ...]:
         """Returns the tasks whose scores are not known."""
-        return tuple(
-            part.task
-            for part in self.parts
-            if part.score not in known and _SAME.get(part.score) not in known
-        )
+        names = [(part.task, {part.score, _SAME.get(part.score)}) for part in self.parts]
+        return tuple(task for task, own in names if not any(each in known for each in own))
 
     def lacking(self, known: Container[str]) -> tuple[str, ...]:
         """Returns the categories of which no score is known."""
-        found = {part.category for part in self.parts if part.score in known}
+        found = {part.category for part in self.present(known)}
         homes = dict.fromkeys(part.category for part in self.parts)
         return tuple(home for home in homes if home not in found)
 
     def has_value(self, known: Container[str]) -> bool:
         """Whether the column has a value if these scores are known."""
-        if self.needs_all:
-            return bool(self.parts) and not self.lacking(known)
-        return any(part.score in known for part in self.parts)
+        return bool(self.present(known)) and not (self.needs_all and self.lacking(known))
 
 
 def average_column(
@@ -123,7 +118,7 @@ def category_columns(
     of other tasks too.
     `stated`: names of categories in result files, of which those that are not known here have no parts.
     """
-    board = _with_own_categories(registry.find_profile(profile))
+    board = registry.find_profile(profile)
     made = {
         name: Column(name, "category", parts)
         for name in dict.fromkeys([*board.categories, *averaging.categories()])
@@ -138,51 +133,33 @@ def category_columns(
 
 
 def task_columns(
-    chosen: Sequence[str] | None = None,
-    known: Iterable[str] = (),
-    taken: Container[str] = (),
-    profile: str = registry.DEFAULT,
+    chosen: Sequence[str], known: Iterable[str], taken: Container[str], profile: str
 ) -> list[Column]:
-    """Returns a column for each task, ordered by category; jsts has two.
+    """Returns a column for each of the `chosen` tasks, ordered by category; jsts has two.
 
-    `chosen`: tasks (default: those of the profile). `known`: the scores of the runs; those that registered
-    tasks do not have follow, named after their task, or after task and metric if that name is `taken` or the
-    task has several.
+    `known`: the scores of the runs; those that registered tasks do not have follow, named after their task,
+    or after task and metric if that name is `taken` or the task has several.
     """
-    board = registry.find_profile(profile)
-    homes, order = _homes(board), averaging.categories()
-    names = board.tasks if chosen is None else chosen
-    infos = [each for each in registry.tasks().values() if each.name in names]
+    homes, order = _homes(registry.find_profile(profile)), averaging.categories()
+    infos = [each for each in registry.tasks().values() if each.name in chosen and each.metrics]
     found: list[Column] = []
     for info in sorted(infos, key=lambda each: _place(each, order, [*homes])):
-        metric = info.metrics[0] if info.metrics else ""
-        if metric in measures.CORRELATIONS:
+        if info.metrics[0] in measures.CORRELATIONS:
             found += _correlation_columns(info.name, info.name, "task")
-        elif metric:
-            found.append(Column(info.name, "task", (Part(info.name, metric, info.category, 1.0),)))
-    ours = {part.score for column in found for part in column.parts}
-    others = sorted(
-        set(known) - ours, key=lambda s: ([*homes].index(s) if s in homes else len(homes), s)
-    )
-    own = [*registry.tasks(), *(chosen or ())]
-    own += [averaging.split_score(score, ())[0] for score in homes]
+        else:
+            part = Part(info.name, info.metrics[0], info.category, 1.0)
+            found.append(Column(info.name, "task", (part,)))
+    others = set(known) - {part.score for column in found for part in column.parts}
+    own = [*registry.tasks(), *chosen, *(averaging.split_score(score, ())[0] for score in homes)]
     split = {score: averaging.split_score(score, own) for score in others}
     times = Counter(task for task, _ in split.values())
-    for score, (task, metric) in split.items():
+    places = {score: place for place, score in enumerate(homes)}
+    for score in sorted(others, key=lambda score: (places.get(score, len(homes)), score)):
+        task, metric = split[score]
         alone = times[task] == 1 and task not in registry.tasks() and task not in taken
         name = task if alone else f"{task} ({metric})"
         found.append(Column(name, "task", (Part(task, metric, homes.get(score, ""), 1.0),)))
     return found
-
-
-def _with_own_categories(board: registry.Profile) -> registry.Profile:
-    """Returns a profile with categories that only tasks of one's own have."""
-    own: dict[str, tuple[str, ...]] = {}
-    for info in registry.tasks().values():
-        if info.is_own and info.category not in ("", _STS, *board.categories):
-            main = [f"{info.name}_{metric}" for metric in info.metrics[:1]]
-            own[info.category] = (*own.get(info.category, ()), *main)
-    return replace(board, categories={**board.categories, **own})
 
 
 def _homes(board: registry.Profile) -> dict[str, str]:
@@ -204,12 +181,11 @@ def _category_parts(
     own = [each for each in registry.tasks().values() if each.category == category]
     others = [f"{each.name}_{each.metrics[0]}" for each in own if each.metrics]
     scores = [*board.categories.get(category, others)]
-    split = {score: averaging.split_score(score, registry.tasks()) for score in scores}
-    if not all(metric for _, metric in split.values()):
-        return ()
     also = [_ALSO[each] for each in scores if _ALSO.get(each) in known]
-    split |= {score: averaging.split_score(score, registry.tasks()) for score in also}
-    return tuple(Part(*each, category, 1 / (categories * len(scores))) for each in split.values())
+    split = [averaging.split_score(score, registry.tasks()) for score in (*scores, *also)]
+    if not all(metric for _, metric in split):
+        return ()
+    return tuple(Part(*each, category, 1 / (categories * len(scores))) for each in split)
 
 
 def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
@@ -260,12 +236,13 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     correlations. Sums over tasks have Student's t with their standard error (`stats.strata`). What a run's
     file states otherwise than its samples and scores give it is the file's value, without an interval.
     """
-    parts = column.present(run.known)
-    missing = column.missing(run.known)
+    parts, missing = column.present(run.known), column.missing(run.known)
     samples = sum(run.counts.get(task, 0) for task in {part.task for part in parts})
     lacking = column.lacking(run.known) if column.kind == "average" else ()
-    value = _value(run, column, parts) if column.has_value(run.known) else None
-    stated = run.stated.get(column.name) if _is_in_files(column) else None
+    scores = [part.weight * run.score(part.task, part.metric) for part in parts]
+    value = math.fsum(scores) if column.has_value(run.known) else None
+    is_average = column.kind != "task" and not column.needs_all and not column.is_correlation
+    stated = run.stated.get(column.name) if is_average or not column.parts else None
     if stated in (0, -1) and not parts and column.parts:
         stated = None  # a category that was not run: 0 in version 1.3.0, -1 in Swallow's board
     sampled = all(part.score in run.sampled for part in parts)
@@ -280,43 +257,33 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     )
 
 
-def _is_in_files(column: Column) -> bool:
-    """Whether result files state the column: their average, and the categories that enter it."""
-    own = column.kind != "task" and not column.needs_all and not column.is_correlation
-    return own or not column.parts
-
-
-def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
-    if len(parts) == 1 and column.kind != "average":
-        return run.score(parts[0].task, parts[0].metric)
-    return math.fsum(part.weight * run.score(part.task, part.metric) for part in parts)
-
-
 def _error(
     run: ReportRun, column: Column, parts: Sequence[Part], value: float
 ) -> tuple[float | None, Bounds]:
     samples = [run.values(part.task, part.metric) for part in parts]
-    clusters = [run.clusters(part.task) for part in parts]
+    clusters = [run.clusters[part.task] for part in parts]
     found = shares.weighted_mean(samples, [part.weight for part in parts], clusters)
     se = found.se if found.se is not None and math.isfinite(found.se) else None
     if column.is_correlation:
         items = (found.freedom or 0) + 1
-        known = se if se is not None and items > 2 else 0.0
-        return se or None, correlation.correlation_interval(value, known, items, LEVEL)
+        return se or None, correlation.correlation_interval(value, se or 0.0, items, LEVEL)
     if column.kind != "average" and len(parts) == 1:
-        units = len(samples[0]) if clusters[0] is None else int(clusters[0].max()) + 1
+        units = len(shares.cluster_sums(samples[0], clusters[0]))
         if not se or (parts[0].metric == "exact_match" and clusters[0] is None):
             right = float(samples[0].sum()) * units / len(samples[0])
             return se, shares.wilson(min(right, units), units, LEVEL)
-    if not se:
-        return se, (None, None)
-    low, high = found.interval(LEVEL)
-    shift = value - found.value  # a rounding error, or none
-    return se, (_in_unit(low, shift), _in_unit(high, shift))
+    low, high = _interval_within(found, 0.0, 1.0, value - found.value)  # a rounding error, or none
+    return se, (low, high)
 
 
-def _in_unit(bound: float | None, shift: float) -> float | None:
-    return None if bound is None else min(max(bound + shift, 0.0), 1.0)
+def _interval_within(
+    found: shares.WeightedMean, least: float, most: float, shift: float = 0.0
+) -> Bounds:
+    """Returns Student's interval, moved by `shift` and cut at what is possible."""
+    low, high = found.interval(LEVEL) if found.se and math.isfinite(found.se) else (None, None)
+    if low is None or high is None:
+        return None, None
+    return min(max(low + shift, least), most), min(max(high + shift, least), most)
 
 
 # Paired comparisons of runs, column by column.
@@ -371,13 +338,13 @@ def compared_columns(runs: Sequence[ReportRun], columns: Sequence[Column]) -> li
     it has no value, and a correlation where it has no standard error. Ordered by column, then by pair.
     """
     known = frozenset.intersection(*(run.sampled for run in runs))
-    order = list(combinations(range(len(runs)), 2))
-    family = len(order) * len(columns)
-    found: list[ColumnPair] = []
-    for column in columns:
-        if column.has_value(known):
-            parts = column.present(known)
-            found += _compared_column(runs, column, parts, order, family)
+    family = math.comb(len(runs), 2) * len(columns)
+    there = [column for column in columns if column.has_value(known)]
+    found = [
+        pair
+        for column in there
+        for pair in _compared_column(runs, column, column.present(known), family)
+    ]
     corrected = permutation.holm(np.array([pair.p for pair in found])).tolist() if found else []
     return [
         replace(pair, p_holm=p, family=len(found)) for pair, p in zip(found, corrected, strict=True)
@@ -385,65 +352,35 @@ def compared_columns(runs: Sequence[ReportRun], columns: Sequence[Column]) -> li
 
 
 def _compared_column(
-    runs: Sequence[ReportRun],
-    column: Column,
-    parts: Sequence[Part],
-    order: Sequence[tuple[int, int]],
-    family: int,
+    runs: Sequence[ReportRun], column: Column, parts: Sequence[Part], family: int
 ) -> Iterator[ColumnPair]:
     samples = [[run.values(part.task, part.metric) for part in parts] for run in runs]
-    clusters, weights = [runs[0].clusters(p.task) for p in parts], [p.weight for p in parts]
-    test = _test(column, parts, family, clustered=clusters[0] is not None)
+    clusters, weights = [runs[0].clusters[p.task] for p in parts], [p.weight for p in parts]
+    is_single = len(parts) == 1 and not column.is_correlation
+    is_exact = is_single and parts[0].metric == "exact_match" and clusters[0] is None
+    test: Test = "sign_flip" if is_single and family <= MOST_FLIPPED else "t"
+    test = "mcnemar" if is_exact else test
     permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - LEVEL)))
-    differences = [[x - y for x, y in zip(samples[i], samples[j], strict=True)] for i, j in order]
+    pairs = combinations(samples, 2)
+    differences = [[x - y for x, y in zip(*pair, strict=True)] for pair in pairs]
     means = [shares.weighted_mean(apart, weights, clusters) for apart in differences]
-    exact = [] if test == "t" else [shares.cluster_sums(d[0], clusters[0]) for d in differences]
-    p = [_paired_p(test, apart, permutations) for apart in exact] or shares.p_values(means)
-    number = sum(map(len, samples[0]))
+    p_values = iter(shares.p_values(means) if test == "t" else ())
     farthest = 2.0 if column.is_correlation else 1.0
-    for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
-        if tested is None or not math.isfinite(tested):
-            continue
-        bounds: Bounds = (
-            shares.bonett_price(*_only_one_right(apart[0]), number, LEVEL)
-            if test == "mcnemar"
-            else _interval_within(mean, farthest)
-        )
+    for (a, b), apart, mean in zip(combinations(runs, 2), differences, means, strict=True):
         sums = shares.cluster_sums(apart[0], clusters[0]).round(_DIGITS)
-        signs = int(np.count_nonzero(sums)) if test == "sign_flip" else 0
-        smallest = permutation.resolution(signs, permutations) if signs > _FEW else 0.0
-        least = mean.detectable(LEVEL) if mean.se else None
-        names = runs[i].name, runs[j].name, column.name
-        yield ColumnPair(
-            *names, mean.value, mean.se, *bounds, test, tested, 1.0, smallest, 0, least, number
-        )
-
-
-def _test(column: Column, parts: Sequence[Part], family: int, *, clustered: bool) -> Test:
-    if len(parts) > 1 or column.is_correlation:
-        return "t"
-    if parts[0].metric == "exact_match" and not clustered:
-        return "mcnemar"
-    return "sign_flip" if family <= MOST_FLIPPED else "t"
-
-
-def _paired_p(test: Test, apart: Floats, permutations: int) -> float:
-    """Returns the exact or permutation p-value of a single task."""
-    if test == "mcnemar":
-        return shares.mcnemar(*_only_one_right(apart))
-    return permutation.sign_flip_by_size(
-        apart.round(_DIGITS), permutations=permutations, seed=0, few=_FEW
-    )
-
-
-def _only_one_right(apart: Floats) -> tuple[int, int]:
-    """Returns how many samples only the first, and only the second, has right."""
-    return int((apart > 0).sum()), int((apart < 0).sum())
-
-
-def _interval_within(found: shares.WeightedMean, farthest: float) -> Bounds:
-    """Returns Student's interval of a difference, cut at the largest that there can be."""
-    low, high = found.interval(LEVEL) if found.se else (None, None)
-    if low is None or high is None:
-        return None, None
-    return max(low, -farthest), min(high, farthest)
+        bounds, smallest = _interval_within(mean, -farthest, farthest), 0.0
+        p: float | None
+        if test == "mcnemar":
+            only = int((apart[0] > 0).sum()), int((apart[0] < 0).sum())  # one of both is right
+            p, bounds = shares.mcnemar(*only), shares.bonett_price(*only, len(apart[0]), LEVEL)
+        elif test == "sign_flip":
+            p = permutation.sign_flip_by_size(sums, permutations=permutations, seed=0, few=_FEW)
+            if (signs := np.count_nonzero(sums)) > _FEW:
+                smallest = permutation.resolution(int(signs), permutations)
+        else:
+            p = next(p_values)
+        if p is None or not math.isfinite(p):
+            continue
+        least, number = mean.detectable(LEVEL) if mean.se else None, sum(map(len, apart))
+        own = mean.value, mean.se, *bounds, test, p, 1.0, smallest, 0, least, number
+        yield ColumnPair(a.name, b.name, column.name, *own)

@@ -2,24 +2,22 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from pfgen_rs.drawing import radar as radar_lines
 from pfgen_rs.drawing.figures import finish
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, Language, Look, drawing
+from pfgen_rs.drawing.style import COLOURS, GREY, GRID, INK, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import Axes, Figure, np, pl
+from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.llm_jp_eval.diagnosis import FORMS, PARTS, mean_shares
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
-from pfgen_rs.llm_jp_eval.report.diagnosis_plot import diagnosis
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.report.site import pages, payload
@@ -41,24 +39,24 @@ def write_report_page(
     shown = [replace(r, frame=r.frame.filter(r.frame["task"].is_in(list(known)))) for r in ordered]
     table = sample_table(shown)
     starts = report_chunk_starts(table)
-    index = report_index(table, ordered, report.runs, starts)
+    index = report_index(table, ordered, starts)
+    payloads = {INDEX: index, **report_chunks(table, len(ordered), starts)}
     if Path(path).suffix == ".html":
-        payloads = {INDEX: index, **dict(report_chunks(table, len(ordered), starts))}
-        write_atomic(path, _report_page(report, len(starts), len(table), payloads))
+        write_atomic(path, _report_page(report, starts, len(table), payloads))
         return len(table)
-    page = _report_page(report, len(starts), len(table), {})  # fails before anything is written
+    page = _report_page(report, starts, len(table), {})  # fails before anything is written
     folder = SiteFolder(path)
     with folder.writing():
-        folder.write(f"{INDEX}.js", payload.payload_file(INDEX, index))
-        for name, value in report_chunks(table, len(ordered), starts):
-            folder.write(f"{name}.js", payload.payload_file(name, value))
+        for name, content in payload.payload_files(payloads):
+            folder.write(name, content)
         folder.write("index.html", page)
         folder.finish()
     return len(table)
 
 
-def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:
-    signatures = dict.fromkeys(filter(None, report.signatures.values()))
+def _report_page(
+    report: Report, starts: Sequence[int], samples: int, payloads: Mapping[str, Any]
+) -> bytes:
     every = [own for found in report.diagnoses.values() for own in found.values()]
     return pages.render(
         "llm_jp_eval",
@@ -78,8 +76,8 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         stack=PARTS,
         told=[name for name in mean_shares(every) if name not in FORMS],
         samples=samples,
-        signatures=list(signatures),
-        data={"index": INDEX, "chunks": [report_chunk_name(number) for number in range(chunks)]},
+        signatures=list(dict.fromkeys(filter(None, report.signatures.values()))),
+        data={"index": INDEX, "chunks": list(map(_CHUNK.format, range(len(starts))))},
         payloads=payloads,
     )
 
@@ -93,14 +91,11 @@ def _bracketed_bounds(low: float | None, high: float | None, form: str = ".3f") 
 
 INDEX = "samples/index"
 """Name of the payload with what filters and orders need."""
+_CHUNK = "samples/{:05d}"
+"""Names of payloads with the texts of a chunk."""
 _SAMPLES, _CHARACTERS = 64, 200_000  # of a chunk
 _UNIT = 10**4  # values go to the page as whole numbers of it
 _SCALE = 5.0  # of jsts
-
-
-def report_chunk_name(number: int) -> str:
-    """Returns the name of the payload with the texts of a chunk."""
-    return f"samples/{number:05d}"
 
 
 def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
@@ -110,37 +105,41 @@ def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
     `value{i}`: for jsts, 1 minus the deviation from gold in parts of the scale, at least 0. Null where a run
     lacks the sample.
     """
-    order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
-    texts = pl.concat(run.frame.select("task", "index", "gold", "input") for run in runs)
-    table = texts.group_by("task", "index", maintain_order=True).agg(
-        pl.col("gold", "input").first()
-    )
+    tasks_in_order = pl.Enum(list(dict.fromkeys(task for run in runs for task in run.tasks)))
+    every = pl.concat(run.frame.select("task", "index", "gold", "input") for run in runs)
+    table = every.unique(["task", "index"], keep="first", maintain_order=True)
     for i, run in enumerate(runs):
-        own = run.frame.select(
-            "task", "index", pl.col("pred").alias(f"pred{i}"), _closeness(run, i)
-        )
+        pred, value = pl.col("pred").alias(f"pred{i}"), _closeness(run).alias(f"value{i}")
+        own = run.frame.select("task", "index", pred, value)
         table = table.join(own, on=["task", "index"], how="left", maintain_order="left")
-    place = pl.col("task").replace_strict(order, return_dtype=pl.Int64)
-    return table.sort(place, "index", maintain_order=True)
+    return table.sort(pl.col("task").cast(tasks_in_order), "index", maintain_order=True)
+
+
+def _closeness(run: ReportRun) -> pl.Series:
+    """Returns the value of each sample, null where the task has correlations and texts are no numbers."""
+    correlated = {name for name, task in tasks().items() if task.metrics[0] in CORRELATIONS}
+    columns = run.frame.select("task", "value", "pred", "gold").iter_rows()
+    values = [_close(*texts) if task in correlated else value for task, value, *texts in columns]
+    return pl.Series(values, dtype=pl.Float64)
+
+
+def _close(pred: str, gold: str) -> float | None:
+    apart = abs(parse_float(pred) - float(gold))
+    return None if math.isnan(apart) else round(1 - min(apart, _SCALE) / _SCALE, 6)
 
 
 def report_chunk_starts(table: pl.DataFrame) -> list[int]:
     """Returns the row of the first sample of each chunk: at most 64 samples, and about 200,000 characters."""
-    texts = ["gold", "input", *(name for name in table.columns if name.startswith("pred"))]
-    sizes = table.select(
-        pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in texts)
-    ).to_series()
-    starts, samples, size = [0], 0, 0
-    for row, own in enumerate(sizes.to_list()):
-        if samples and (samples == _SAMPLES or size + own > _CHARACTERS):
-            starts.append(row)
-            samples, size = 0, 0
-        samples, size = samples + 1, size + own
-    return starts
+    texts = table.drop("task").select(pl.col(pl.String).str.len_chars().fill_null(0))
+    keys = texts.select(
+        samples=pl.int_range(pl.len()) // _SAMPLES,
+        characters=pl.sum_horizontal(pl.all()).cum_sum() // _CHARACTERS,
+    ).rows()
+    return [row for row, key in enumerate(keys) if row == 0 or key != keys[row - 1]]
 
 
 def report_index(
-    table: pl.DataFrame, runs: Sequence[ReportRun], names: Sequence[str], starts: Sequence[int]
+    table: pl.DataFrame, runs: Sequence[ReportRun], starts: Sequence[int]
 ) -> dict[str, Any]:
     """Returns the index: a column for each property of samples, and the values of each run.
 
@@ -148,52 +147,35 @@ def report_index(
     each task, empty if none is known.
     """
     order = table["task"].unique(maintain_order=True).to_list()
-    places = {task: i for i, task in enumerate(order)}
-    task = table["task"].replace_strict(places, return_dtype=pl.Int64)
+    main = {name: [run.main_metric(name) for run in runs] for name in order}
+    values = [(table[f"value{i}"] * _UNIT).round().cast(pl.Int64) for i in range(len(runs))]
     return {
         "tasks": order,
-        "metrics": [
-            next(filter(None, (run.main_metric(name) for run in runs)), "") for name in order
-        ],
-        "task": task.to_list(),
+        "metrics": [next(filter(None, found), "") for found in main.values()],
+        "task": table["task"].cast(pl.Enum(order)).to_physical().to_list(),
         "number": table["index"].to_list(),
-        "runs": list(names),
-        "values": [
-            (table[f"value{i}"] * _UNIT).round().cast(pl.Int64).to_list() for i in range(len(runs))
-        ],
+        "runs": [run.name for run in runs],
+        "values": [own.to_list() for own in values],
         "starts": list(starts),
     }
 
 
-def report_chunks(
-    table: pl.DataFrame, runs: int, starts: Sequence[int]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield names and values of the payloads with texts.
+def report_chunks(table: pl.DataFrame, runs: int, starts: Sequence[int]) -> dict[str, Any]:
+    """Returns the payloads with texts by name.
 
     A value has the distinct `texts`, and `samples`: for each the places of input, gold and the predictions of
     the runs. -1: none.
     """
     columns = ["input", "gold", *(f"pred{i}" for i in range(runs))]
+    found = {}
     for number, (start, stop) in enumerate(zip(starts, [*starts[1:], len(table)], strict=True)):
-        known: dict[str, int] = {}
+        known: dict[str | None, int] = {None: -1}
         rows = [
-            [-1 if text is None else known.setdefault(text, len(known)) for text in row]
+            [known.setdefault(text, len(known) - 1) for text in row]
             for row in table[start:stop].select(columns).iter_rows()
         ]
-        yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
-
-
-def _closeness(run: ReportRun, number: int) -> pl.Series:
-    """Returns the value of each sample, null where the task has correlations and texts are no numbers."""
-    values = run.frame["value"].to_list()
-    correlated = {name for name, task in tasks().items() if task.metrics[0] in CORRELATIONS}
-    columns = run.frame.select("task", "pred", "gold").iter_rows()
-    for row, (task, pred, gold) in enumerate(columns):
-        if task in correlated:
-            apart = abs(parse_float(pred) - float(gold))
-            close = float(np.round(1 - min(apart, _SCALE) / _SCALE, 6))
-            values[row] = None if math.isnan(apart) else close
-    return pl.Series(f"value{number}", values, dtype=pl.Float64)
+        found[_CHUNK.format(number)] = {"samples": rows, "texts": list(known)[1:]}
+    return found
 
 
 # Values of a report as text, the same in tables, Markdown and pages.
@@ -221,33 +203,23 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 # Figures of runs (requires the extra `plots`): a radar chart, and bars with intervals.
 
 
-# Marks of categories that lack some of their tasks.
-
-
-def _starred_name(report: Report, column: Column, look: Look) -> str:
-    """Returns the name of a column, with a star if a run's value lacks some of the tasks."""
-    return f"{look.name(column.name)}{'*' if _is_partial(report, column) else ''}"
-
-
-def _star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
-    """Returns what stars say; nothing if no column has one."""
-    starred = any(_is_partial(report, column) for column in columns)
-    return look.say("* some tasks were not run") if starred else ""
-
-
 def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
     """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
     return [
         column
-        for kind in kinds
-        for column in report.of_kind(kind)
-        if column.metric != "spearman"
+        for column in report.columns
+        if column.kind in kinds
+        and column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in runs)
     ]
 
 
-def _is_partial(report: Report, column: Column) -> bool:
-    return any(report.estimates[run][column.name].partial for run in report.runs)
+def _starred(report: Report, columns: Sequence[Column], look: Look) -> tuple[list[str], str]:
+    """Returns names of columns, with a star if a run's value lacks some of the tasks, and what stars say."""
+    every = report.estimates.values()
+    stars = ["*" * any(found[column.name].partial for found in every) for column in columns]
+    names = [f"{look.name(c.name)}{star}" for c, star in zip(columns, stars, strict=True)]
+    return names, look.say("* some tasks were not run") if any(stars) else ""
 
 
 # The average and the categories of runs, as bars with intervals.
@@ -275,36 +247,29 @@ def bars(
     height = 1.3 + down * (0.75 + 0.27 * len(runs))
     with drawing(language, font) as look:
         figure = look.figure(title, "Scores by category", 3.2 + 2.35 * across, height)
-        panels = figure.subplots(down, across, squeeze=False, sharey=True)
-        for column, axes in zip_longest(columns, panels.flat):
-            if column is None:
-                axes.set_visible(False)
-            else:
-                _bar_panel(axes, report, runs, column, look)
-        panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
-        panels[0, 0].set_ylim(len(runs) - 0.4, -0.6)
-        told = look.say("Score (95 % interval)"), _star_text(report, columns, look)
+        panels = _bar_panels(figure, down, across, [look.name(run, 34) for run in runs])
+        names, stars = _starred(report, columns, look)
+        for column, name, axes in zip(columns, names, panels, strict=False):
+            axes.set_title(name, loc="left", fontweight="bold")
+            _draw_bars(axes, [report.estimates[run][column.name] for run in runs], column.kind)
+        for axes in panels[len(columns) :]:
+            axes.set_visible(False)
+        told = look.say("Score (95 % interval)"), stars
         figure.supxlabel("    ".join(filter(None, told)), fontsize=10)
         return finish(figure, _description(report, runs, columns, look, bounds=True))
 
 
-def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, look: Look) -> None:
-    found = [report.estimates[run][column.name] for run in runs]
-    colour = COLOURS[1] if column.kind == "average" else COLOURS[0]
+def _draw_bars(axes: Axes, found: Sequence[ColumnEstimate], kind: str) -> None:
     for place, each in enumerate(found):
-        if each.value is not None:
-            _bar(axes, place, each, each.value, colour)
-    lowest = min(min(each.value, each.low or 0.0) for each in found if each.value is not None)
-    axes.set_title(_starred_name(report, column, look), loc="left", fontweight="bold")
-    axes.set_xlim(-1.0 if lowest < 0 else 0.0, 1)
-    axes.grid(visible=False, axis="y")
-
-
-def _bar(axes: Axes, place: int, found: ColumnEstimate, value: float, colour: str) -> None:
-    axes.barh(place, value, 0.66, color=colour, alpha=0.55)
-    if found.low is not None and found.high is not None:
-        reach: Any = [[max(value - found.low, 0.0)], [max(found.high - value, 0.0)]]
-        axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
+        if each.value is None:
+            continue
+        colour = COLOURS[1] if kind == "average" else COLOURS[0]
+        axes.barh(place, each.value, 0.66, color=colour, alpha=0.55)
+        if each.low is not None and each.high is not None:
+            reach: Any = [[max(each.value - each.low, 0.0)], [max(each.high - each.value, 0.0)]]
+            axes.errorbar([each.value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
+    if any(bound < 0 for each in found for bound in (each.value, each.low) if bound is not None):
+        axes.set_xlim(-1, 1)
 
 
 def _description(
@@ -351,7 +316,11 @@ def radar(
     with drawing(language, font) as look:
         figure = look.figure(title, "Scores by category", 7.4, 6.4 + 0.24 * len(report.runs))
         axes: Any = figure.add_subplot(projection="polar")
-        _radar_grid(axes, columns, report, look)
+        names, stars = _starred(report, columns, look)
+        radar_lines.set_axes(axes, names, fontsize=11)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1.0"], color=GREY)
+        axes.set_rlabel_position(180 / len(columns))
         for place, run in enumerate(report.runs):
             known = [report.estimates[run][column.name].value for column in columns]
             values = [math.nan if value is None else max(value, 0.0) for value in known]
@@ -359,17 +328,84 @@ def radar(
             radar_lines.add_line(axes, place, values, name, filled=filled)
         across = 1 if max(map(len, report.runs)) > 28 else 2
         legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
-        if told := _star_text(report, columns, look):
-            legend.set_title(told)
-            legend.get_title().set_fontsize(9)
+        legend.set_title(stars)
+        legend.get_title().set_fontsize(9)
         return finish(figure, _description(report, report.runs, columns, look, bounds=False))
 
 
-def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
-    radar_lines.set_axes(axes, [_starred_name(report, each, look) for each in columns], fontsize=11)
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1.0"], color=GREY)
-    axes.set_rlabel_position(180 / len(columns))
+# What answers lost to form, as stacked bars.
+
+
+_MOST_PANELS = 6  # runs, a panel each
+_SAID = {"first_line": "cut at the first line", "all": "read in several ways"}
+_FILLS = dict(zip(PARTS, (*COLOURS[:1], *COLOURS[1:7], GREY, "#7F5539", GRID), strict=True))
+
+
+def diagnosis(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw a panel for each run with a bar for each task: right answers, those lost to form, wrong ones.
+
+    An answer is counted by the first form that makes it right. Raises `PlotError` for more than six runs.
+    """
+    runs = report.runs
+    if len(runs) > _MOST_PANELS:
+        raise PlotError(f"too many runs for one figure: {len(runs)}, at most {_MOST_PANELS}")
+    tasks = list(dict.fromkeys(task for run in runs for task in report.diagnoses[run]))
+    with drawing(language, font) as look:
+        size = 3.2 + 3.4 * len(runs), 1.7 + 0.3 * len(tasks)
+        figure = look.figure(title, "Answers lost to form", *size)
+        panels = _bar_panels(figure, 1, len(runs), [look.name(task) for task in tasks])
+        handles: dict[str, Any] = {}
+        for run, axes in zip(runs, panels, strict=True):
+            axes.set_title(look.name(run, 34), loc="left", fontweight="bold")
+            axes.set_xlabel(look.say("Share of answers"))
+            shares = [
+                report.diagnoses[run][t].shown() if t in report.diagnoses[run] else {}
+                for t in tasks
+            ]
+            left = [0.0] * len(tasks)
+            for part in PARTS:
+                widths = [own.get(part, 0.0) for own in shares]
+                bars = axes.barh(range(len(tasks)), widths, 0.72, left, color=_FILLS[part])
+                left = [x + width for x, width in zip(left, widths, strict=True)]
+                if any(widths):
+                    handles[part] = bars
+        order = [part for part in PARTS if part in handles]
+        figure.legend(
+            [handles[part] for part in order],
+            [_told(part, look) for part in order],
+            loc="outside lower center",
+            ncols=min(4, 1 + len(runs)),
+        )
+        return finish(figure, _in_words(report, look))
+
+
+def _bar_panels(figure: Figure, down: int, across: int, names: Sequence[str]) -> list[Axes]:
+    """Returns panels for shares, with a place for a bar for each name, the first at the top."""
+    panels = figure.subplots(down, across, squeeze=False, sharey=True)
+    panels[0, 0].set_yticks(range(len(names)), names)
+    panels[0, 0].set_ylim(len(names) - 0.4, -0.6)
+    for axes in panels.flat:
+        axes.set_xlim(0, 1)
+        axes.grid(visible=False, axis="y")
+    return list(panels.flat)
+
+
+def _told(part: str, look: Look) -> str:
+    form = _SAID.get(part, part.replace("_", " "))
+    return look.say(f"right if {form}" if part in FORMS else part)
+
+
+def _in_words(report: Report, look: Look) -> str:
+    """Returns the shares in words, for those who do not see the figure."""
+    told = []
+    for run in report.runs:
+        for task, own in report.diagnoses[run].items():
+            shares = own.shown()
+            parts = [f"{_told(part, look)} {shares[part]:.3f}" for part in PARTS if shares[part]]
+            told.append(f"{look.name(run)}, {look.name(task)}: {', '.join(parts)}")
+    return "; ".join(told)
 
 
 PLOTS: Mapping[str, Callable[..., Figure]] = MappingProxyType(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from pfgen_rs.errors import InputError
@@ -59,8 +59,8 @@ class Report:
         pairs = self.pairs_in(self.average)
         if len(self.runs) <= _ALL_PAIRS:
             return pairs
-        number = {run: place for place, run in enumerate(self.runs)}
-        return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
+        adjacent = set(pairwise(self.runs))
+        return [pair for pair in pairs if (pair.a, pair.b) in adjacent]
 
     def own_samples(self, column: comparing.Column) -> list[int]:
         """Returns how many samples the values of a task's column rest on: each number once, ascending."""
@@ -85,25 +85,10 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
-        return {
-            "runs": list(self.runs),
-            "average": self.average,
-            "level": comparing.LEVEL,
-            "signatures": dict(self.signatures),
-            "samples": dict(self.samples),
-            "ranks": dict(self.ranks),
-            "scores": {
-                run: {name: asdict(found) for name, found in columns.items()}
-                for run, columns in self.estimates.items()
-            },
-            "pairs": [asdict(pair) for pair in self.pairs],
-            "notes": list(self.notes),
-            "diagnosis": {
-                run: {task: asdict(own) for task, own in found.items()}
-                for run, found in self.diagnoses.items()
-            },
-            "profiles": dict(self.profiles),
-        }
+        found = asdict(replace(self, columns=()))
+        del found["columns"]
+        scores, diagnosis = found.pop("estimates"), found.pop("diagnoses")
+        return {"level": comparing.LEVEL, "scores": scores, "diagnosis": diagnosis, **found}
 
 
 def report_of(
@@ -136,39 +121,33 @@ def report_of(
     own = comparing.task_columns(sorted(known), scores, taken, profile)
     columns = (*means, *categories, *own)
     shared, notes = aligned(runs)
-    found = [{c.name: comparing.estimated(run, c) for c in columns} for run in runs]
-    order = sorted(
-        range(len(runs)),
-        key=lambda i: (
-            -(found[i][average].value or 0)
-            if average and found[i][average].value is not None
-            else math.inf
-        ),
-    )
-    tested = [c for c in columns if all(each[c.name].sampled for each in found)]
-    pairs = []
-    for kind in ("average", "category", "task") if len(runs) > 1 else ():
-        those = [column for column in tested if column.kind == kind]
-        pairs += comparing.compared_columns([shared[i] for i in order], those)
+    found = {run.name: {c.name: comparing.estimated(run, c) for c in columns} for run in runs}
+    values = {name: each[average].value if average else None for name, each in found.items()}
+    names = sorted(values, key=lambda name: math.inf if (v := values[name]) is None else -v)
+    by_name = {run.name: run for run in runs}
+    ordered = [by_name[name] for name in names]
+    shared.sort(key=lambda run: names.index(run.name))
+    tested = [c for c in columns if all(each[c.name].sampled for each in found.values())]
+    kinds = [[c for c in tested if c.kind == kind] for kind in ("average", "category", "task")]
+    pairs = [pair for each in kinds for pair in comparing.compared_columns(shared, each)]
+    main = [pair for pair in pairs if pair.column == average]
+    profiles = {run.name: run.scored.get("profiles", {}) for run in ordered}
     return Report(
-        runs=tuple(runs[i].name for i in order),
+        runs=tuple(names),
         average=average,
         columns=columns,
-        estimates={runs[i].name: found[i] for i in order},
+        estimates={name: found[name] for name in names},
         pairs=tuple(pairs),
-        ranks=_ranks([runs[i].name for i in order], pairs, average),
+        ranks=_ranks(names, main),
         samples=shared[0].counts,
         notes=(
             *notes,
-            *_stated_notes(runs, found, columns, average, board),
-            *_missing_notes(runs, found, columns, average, board),
-            *_not_told_apart(pairs, average, shared[0].counts),
+            *_notes_on_runs(runs, found, columns, average, board),
+            *_not_told_apart(main, shared[0].counts),
         ),
-        signatures={runs[i].name: runs[i].signature for i in order},
-        diagnoses={runs[i].name: runs[i].diagnosis for i in order},
-        profiles={
-            runs[i].name: own for i in order if len(own := runs[i].scored.get("profiles", {})) > 1
-        },
+        signatures={run.name: run.signature for run in ordered},
+        diagnoses={run.name: run.diagnosis for run in ordered},
+        profiles={name: own for name, own in profiles.items() if len(own) > 1},
     )
 
 
@@ -182,22 +161,18 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
 
 
 def _ranks(
-    names: Sequence[str], pairs: Sequence[comparing.ColumnPair], average: str
+    names: Sequence[str], pairs: Sequence[comparing.ColumnPair]
 ) -> dict[str, tuple[int, int] | None]:
-    own = [pair for pair in pairs if pair.column == average]
-    if not own:
+    if not pairs:
         return dict.fromkeys(names)
     better = np.zeros((len(names), len(names)), dtype=bool)
-    for (i, j), pair in zip(combinations(range(len(names)), 2), own, strict=True):
+    for (i, j), pair in zip(combinations(range(len(names)), 2), pairs, strict=True):
         if pair.is_sure:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
     return dict(zip(names, ranges(better), strict=True))
 
 
 # Remarks on a report: what is missing, and what this number of samples cannot tell apart.
-
-
-Estimates = Sequence[Mapping[str, comparing.ColumnEstimate]]
 
 
 def per_task(counts: Collection[int]) -> str:
@@ -208,93 +183,70 @@ def per_task(counts: Collection[int]) -> str:
     return f"{least:,} to {most:,} samples per task"
 
 
-def _stated_notes(
+def _notes_on_runs(
     runs: Sequence[ReportRun],
-    estimates: Estimates,
+    estimates: Mapping[str, Mapping[str, comparing.ColumnEstimate]],
     columns: Sequence[comparing.Column],
     average: str,
     board: Profile,
 ) -> Iterator[str]:
-    """Yield remarks on what is shown as the files of runs state it."""
-    for run, found in zip(runs, estimates, strict=True):
-        if names := [column.name for column in columns if not found[column.name].sampled]:
-            yield (
-                f"{run.name}: as its file states, since they do not follow from its predictions here, and so "
-                f"without intervals and tests: {', '.join(names)}"
-            )
-    means = [_averaged_categories(run, average, board) for run in runs if average]
-    if len(set(means)) > 1:
-        told = (f"{run.name}: {', '.join(own)}" for run, own in zip(runs, means, strict=True))
-        yield (
-            f"{average} is the mean of other categories from run to run, so its values cannot be compared: "
-            f"{'; '.join(told)}"
-        )
-
-
-def _averaged_categories(run: ReportRun, average: str, board: Profile) -> tuple[str, ...]:
-    """Returns the categories of which a run's average is the mean."""
-    if average not in run.stated or board.averaging != "means":
-        return board.averages[average]
-    own = set(run.stated) - set(board.averages)
-    known = [name for name in board.categories if name in own]
-    return (*known, *sorted(own - set(known)))
-
-
-def _missing_notes(
-    runs: Sequence[ReportRun],
-    estimates: Estimates,
-    columns: Sequence[comparing.Column],
-    average: str,
-    board: Profile,
-) -> list[str]:
+    """Yield remarks on what files of runs state, and on what runs lack."""
     needs = (
         f"{average} needs tasks of all its categories; not run"
         if average == board.average
         else f"{average} counts categories that were not run as 0"
     )
-    lacking, lost, not_computed = {}, {}, {}
-    for found, own_run in zip(estimates, runs, strict=True):
-        run = own_run.name
-        if own := found[average].lacking if average else ():
-            lacking[run] = f"{needs}: {', '.join(own)}"
-        if reasons := own_run.not_computed:
-            told = "; ".join(f"{score} ({reason})" for score, reason in reasons.items())
-            not_computed[run] = f"missing, since it was not computed: {told}"
+    facts, means = {}, {}
+    for run in runs:
+        found = estimates[run.name]
         partial = [column for column in columns if found[column.name].partial]
         tasks = [t for c in partial if c.kind == "category" for t in found[c.name].missing]
-        if tasks:
-            names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
-            lost[run] = f"marked with *, since some of their tasks were not run: {names}"
-    return [text for each in (lacking, lost, not_computed) for text in told_of(each, len(runs))]
+        names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
+        facts[run.name] = {
+            "as stated by files, since they do not follow from predictions here, and so without intervals "
+            "and tests": ", ".join(c.name for c in columns if not found[c.name].sampled),
+            needs: ", ".join(found[average].lacking) if average else "",
+            "marked with *, since some of their tasks were not run": names if tasks else "",
+            "missing, since it was not computed": "; ".join(
+                f"{score} ({reason})" for score, reason in run.not_computed.items()
+            ),
+        }
+        means[run.name] = ", ".join(board.averages.get(average, ()))
+        if average in run.stated and board.averaging == "means":
+            own = sorted(set(run.stated) - {*board.averages, *board.categories})
+            means[run.name] = ", ".join([*filter(run.stated.__contains__, board.categories), *own])
+    for fact in facts[runs[0].name]:
+        texts = {run: f"{fact}: {own[fact]}" for run, own in facts.items() if own[fact]}
+        yield from told_of(texts, len(runs))
+    if len(set(means.values())) > 1:
+        yield (
+            f"{average} is the mean of other categories from run to run, so its values cannot be compared: "
+            f"{'; '.join(f'{run}: {own}' for run, own in means.items())}"
+        )
 
 
 def _not_told_apart(
-    pairs: Sequence[comparing.ColumnPair], average: str, counts: Mapping[str, int]
+    pairs: Sequence[comparing.ColumnPair], counts: Mapping[str, int]
 ) -> Iterator[str]:
-    own = [pair for pair in pairs if pair.column == average]
-    same = [pair for pair in own if not pair.is_sure]
+    """Yield which averages are not significantly different, and which differences would be."""
+    same = [pair for pair in pairs if not pair.is_sure]
     if not same:
         return
-    least = [pair.minimum_detectable for pair in same if pair.minimum_detectable is not None]
-    with_samples = f"cannot be told apart in {average} with {per_task(counts.values())}"
-    if len(own) == 1:
-        [pair] = own
-        yield f"{pair.a} and {pair.b} {with_samples}{_samples_needed(pair)}"
+    least = [pair.minimum_detectable for pair in same if pair.minimum_detectable]
+    what = f"cannot be told apart in {same[0].column} with {per_task(counts.values())}"
+    if len(pairs) > 1:
+        told = f"{len(same):,} of {len(pairs):,} pairs {what}"
+        if least:
+            span = " to ".join(dict.fromkeys((f"{min(least):.4f}", f"{max(least):.4f}")))
+            told += f": a test of one pair alone detects differences of {span} with 80 % power"
+        yield told
         return
-    told = f"{len(same):,} of {len(own):,} pairs {with_samples}"
+    [pair] = pairs
+    told = f"{pair.a} and {pair.b} {what}"
     if least:
-        span = " to ".join(dict.fromkeys((f"{min(least):.4f}", f"{max(least):.4f}")))
-        told += f": a test of one pair alone detects differences of {span} with 80 % power"
+        told += f": a difference below {least[0]:.4f} is likely to be missed"
+        times = (least[0] / pair.difference) ** 2 if pair.difference else 1.0
+        if times >= 1.05:  # else significant, but for the correction
+            many = f"about {math.ceil(times * 10) / 10:,.1f} times as many samples"
+            told += f"; a true difference of {abs(pair.difference):.4f} needs {many}"
     yield told
-
-
-def _samples_needed(pair: comparing.ColumnPair) -> str:
-    """Describes what the test misses, and how many times the samples would find this difference."""
-    if not pair.minimum_detectable:
-        return ""
-    told = f": a difference below {pair.minimum_detectable:.4f} is likely to be missed"
-    times = (pair.minimum_detectable / pair.difference) ** 2 if pair.difference else 1.0
-    if times < 1.05:  # significant, but for the correction
-        return told
-    many = f"about {math.ceil(times * 10) / 10:,.1f} times as many samples"
-    return f"{told}; a true difference of {abs(pair.difference):.4f} needs {many}"

@@ -2,20 +2,22 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.run_files import RESULT, output_names
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval import diagnosis, measures, scoring
 from pfgen_rs.llm_jp_eval.averaging import same_score, shown_averages, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
-from pfgen_rs.llm_jp_eval.reading import prediction
+from pfgen_rs.llm_jp_eval.reading import predictions
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 from pfgen_rs.stats.shares import Clusters
 
@@ -50,8 +52,6 @@ class ReportRun:
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
     scored: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
-    _clusters: dict[str, Clusters] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.frame.is_empty():
@@ -76,12 +76,11 @@ class ReportRun:
         known = diagnosis.of_record(self.scored.get("diagnosis", {}))
         if known:
             return {task: known[task] for task in self.tasks if task in known}
-        metrics = {task: self.main_metric(task) for task in self.tasks}
         profile = self.profile or DEFAULT
         return diagnosis.diagnosed(
             self.frame,
-            metrics,
-            lambda task, texts: [prediction(text, profile, task) for text in texts],
+            {task: self.main_metric(task) for task in self.tasks},
+            lambda task, texts: predictions(texts, profile, task),
             {name: info.labels for name, info in tasks().items()},
         )
 
@@ -98,10 +97,15 @@ class ReportRun:
     @cached_property
     def sampled(self) -> frozenset[str]:
         """The scores that follow from the samples, by `{task}_{metric}`."""
-        metrics = self.metrics
-        if metrics is None:
-            metrics = {name: task.metrics for name, task in tasks().items()}
-        return frozenset(f"{task}_{each}" for task in self.tasks for each in metrics.get(task, ()))
+        own = self.metrics
+        if own is None:
+            own = {name: task.metrics for name, task in tasks().items()}
+        return frozenset(
+            f"{task}_{each}"
+            for task in self.tasks
+            for each in own.get(task, ())
+            if each in (self.main_metric(task), *measures.CORRELATIONS)
+        )
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -114,36 +118,42 @@ class ReportRun:
             return tasks()[task].metrics[0]
         return next(iter((self.metrics or {}).get(task, ())), "")
 
+    @cached_property
+    def _rows(self) -> dict[str, pl.DataFrame]:
+        """The samples of each task, by index."""
+        every = self.frame.sort("index").partition_by("task", as_dict=True)
+        return {str(task): rows for (task,), rows in every.items()}
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str], Floats]:
+        return {}
+
     def values(self, task: str, metric: str) -> Floats:
         """Returns the value of each sample: shape (samples of the task,), by index.
 
         For correlations, the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation;
         NaN where a number is too large or none, or there is a single sample.
         """
-        key = task, metric
+        rows, key = self._rows[task], (task, metric)
+        if metric not in measures.CORRELATIONS:
+            return rows["value"].to_numpy()
         if key not in self._values:
-            rows = self.frame.filter(pl.col("task") == task).sort("index")
-            if metric in measures.CORRELATIONS:
-                self._values[key] = measures.correlation_values(metric, rows["pred"], rows["gold"])
-            else:
-                self._values[key] = rows["value"].to_numpy()
+            self._values[key] = measures.correlation_values(metric, rows["pred"], rows["gold"])
         return self._values[key]
 
-    def clusters(self, task: str) -> Clusters:
-        """Returns the number of each sample's cluster, by index (`scoring.clusters_of`)."""
-        if task not in self._clusters:
-            rows = self.frame.filter(pl.col("task") == task).sort("index")
-            self._clusters[task] = scoring.clusters_of(task, rows["input"])
-        return self._clusters[task]
+    @cached_property
+    def clusters(self) -> dict[str, Clusters]:
+        """The number of each sample's cluster, by task, in the order of `values` (`scoring.clusters_of`)."""
+        return {task: scoring.clusters_of(task, rows["input"]) for task, rows in self._rows.items()}
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
         known = self.scores.get(f"{task}_{metric}")
         if known is not None:
             return known
-        rows = self.frame.filter(pl.col("task") == task)
+        rows = self._rows[task]
         if metric in measures.CORRELATIONS:
-            return measures.correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
+            return measures.task_figure(metric, rows["pred"].to_list(), rows["gold"].to_list())
         return measures.mean(rows["value"].to_numpy())
 
 
@@ -161,34 +171,33 @@ def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
         keys = keys.join(run.frame.select("task", "index"), on=["task", "index"], how="semi")
     if keys.is_empty():
         raise InputError("the runs share no sample: expected runs over the same tasks and samples")
-    reduced = [_reduced_to(keys, run) for run in runs]
-    return reduced, _alignment_notes(runs, reduced[0].counts)
+    reduced = []
+    for run in runs:
+        own = run.frame.join(keys, on=["task", "index"], how="semi", maintain_order="left")
+        is_whole = len(own) == len(run.frame)
+        reduced.append(run if is_whole else replace(run, frame=own, scores={}, stated={}))
+    return reduced, list(_alignment_notes(runs, reduced[0].counts))
 
 
 def _check_settings(runs: Sequence[ReportRun]) -> None:
-    names = [run.name for run in runs]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(run.name for run in runs).items():
+        if times > 1:
             raise InputError(
                 f"duplicate run name {name!r}: give each run once, under a name of its own"
             )
     first = runs[0]
-    for run in runs[1:]:
-        for name in _MUST_AGREE:
-            one, other = first.settings.get(name), run.settings.get(name)
-            if one != other and not {one, other} & {None, _UNKNOWN}:
-                raise InputError(
-                    f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other}): compare "
-                    f"runs with the same {name}"
-                )
+    for run, name in product(runs[1:], _MUST_AGREE):
+        one, other = first.settings.get(name), run.settings.get(name)
+        if one != other and not {one, other} & {None, _UNKNOWN}:
+            raise InputError(
+                f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other}): compare "
+                f"runs with the same {name}"
+            )
 
 
 def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
-    about = ("gold", "input")
-    both = first.frame.select("task", "index", *about).join(
-        other.frame.select("task", "index", *about), on=["task", "index"], suffix=" of the other"
-    )
-    for name in about:
+    both = first.frame.join(other.frame, on=["task", "index"], suffix=" of the other")
+    for name in ("gold", "input"):
         apart = both.filter(pl.col(name) != pl.col(f"{name} of the other"))
         if not apart.is_empty():
             task, index = apart.select("task", "index").row(0)
@@ -198,36 +207,24 @@ def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
             )
 
 
-def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
-    if len(keys) == len(run.frame):
-        return run
-    own = run.frame.join(keys, on=["task", "index"], how="semi", maintain_order="left")
-    return replace(run, frame=own, scores={}, stated={})
-
-
-def _alignment_notes(runs: Sequence[ReportRun], counts: Mapping[str, int]) -> list[str]:
-    notes = []
+def _alignment_notes(runs: Sequence[ReportRun], counts: Mapping[str, int]) -> Iterator[str]:
     every = dict.fromkeys(task for run in runs for task in run.tasks)
-    lost = [task for task in every if task not in counts]
-    if lost:
-        notes.append(f"not compared, since some runs lack them: {', '.join(lost)}")
+    if lost := [task for task in every if task not in counts]:
+        yield f"not compared, since some runs lack them: {', '.join(lost)}"
     fewer = [task for task in counts if any(run.counts[task] > counts[task] for run in runs)]
     if fewer:
         told = ", ".join(f"{task} ({counts[task]:,})" for task in fewer)
-        notes.append(
-            f"values are over all samples of a run, differences over those that all have: {told}"
-        )
+        yield f"values are over all samples of a run, differences over those that all have: {told}"
     for name in _MAY_DIFFER:
         values = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
         if len(values) > 1:
-            notes.append(f"the runs differ in {name}: {', '.join(sorted(values))}")
-    settings = (*_MUST_AGREE, *_MAY_DIFFER)
-    unknown = {
-        run.name: ", ".join(name for name in settings if run.settings.get(name) == _UNKNOWN)
-        for run in runs
-    }
-    texts = {run: f"not known: {names}" for run, names in unknown.items() if names}
-    return [*notes, *(told_of(texts, len(runs)) if len(runs) > 1 else ())]
+            yield f"the runs differ in {name}: {', '.join(sorted(values))}"
+    texts = {}
+    for run in runs if len(runs) > 1 else ():
+        names = *_MUST_AGREE, *_MAY_DIFFER
+        if unknown := [name for name in names if run.settings.get(name) == _UNKNOWN]:
+            texts[run.name] = f"not known: {', '.join(unknown)}"
+    yield from told_of(texts, len(runs))
 
 
 def told_of(texts: Mapping[str, str], runs: int) -> list[str]:
@@ -257,29 +254,20 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
         if not file.exists():
             problem = "no such file: expected a result file, or the folder of a complete run"
             raise InputError(problem, path=file)
-    return [read_result(file, name) for file, name in zip(files, _names(files), strict=True)]
+    places = [file.parent if file.name == RESULT else file for file in files]
+    names = output_names([str(place.absolute()) for place in places])
+    return [read_result(file, name) for file, name in zip(files, names, strict=True)]
 
 
 def _settings(signature: str | None) -> dict[str, str]:
     """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
     if signature is None:
-        return dict.fromkeys(("profile", "shots", *_USUAL, *scoring.SAMPLING), "unknown")
+        return dict.fromkeys(("profile", "shots", *_USUAL, *scoring.SAMPLING), _UNKNOWN)
     parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
-    if "variant" in parts:  # as signatures said before there were profiles
-        known = parts.pop("variant")
+    if known := parts.pop("variant", ""):  # as signatures said before there were profiles
         parts["profile"] = DEFAULT if known == "upstream" else known
-    usual = {**_USUAL, **dict.fromkeys(scoring.ELSEWHERE, "none")}
-    return {**usual, **dict.fromkeys(scoring.SAMPLING, "unknown"), **parts}
-
-
-def _names(files: Sequence[Path]) -> list[str]:
-    whole = [Path(os.path.normpath(file.absolute())) for file in files]
-    parts = [(f.parent if f.name == RESULT else f.with_suffix("")).parts for f in whole]
-    for depth in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(set(parts)):
-            return names
-    return ["/".join(part) for part in parts]
+    unknown = dict.fromkeys(scoring.SAMPLING, _UNKNOWN)
+    return _USUAL | dict.fromkeys(scoring.ELSEWHERE, "none") | unknown | parts
 
 
 def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
@@ -300,74 +288,61 @@ def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
 
 
 def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) -> ReportRun:
-    outputs = record.get("outputs")
-    if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
+    outputs, stated = record.get("outputs"), record.get("scores")
+    if not isinstance(outputs, dict) or not isinstance(stated, dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
     # Shares of answers out of label are no scores.
-    stated = {name: v for name, v in _numbers(record["scores"]).items() if name[-4:] != "_ool"}
-    parts = {score: split_score(score, {*outputs, *tasks()}) for score in stated}
-    frames, found, metrics = [], {}, {}
+    numbers = {score: _number(value) for score, value in stated.items() if score[-4:] != "_ool"}
+    scores = {score: value for score, value in numbers.items() if math.isfinite(value)}
+    parts = {score: split_score(score, {*outputs, *tasks()}) for score in scores}
+    of_file = {score: scores.pop(score) for score, (_, metric) in parts.items() if not metric}
+    frames, metrics = [], {}
     for task in sorted(outputs, key=[*tasks(), *outputs].index):
-        own = tasks()[task].metrics if task in tasks() else _known_metric(task, parts)
-        try:
-            inputs, preds, golds = _columns(task, outputs[task])
-        except InputError:
+        columns = _columns(outputs[task])
+        if columns is None:
             if task in tasks():
-                raise
+                raise InputError(f"the outputs of {task} must be samples with input, pred and gold")
             continue
-        frame, values = scoring.evaluated_predictions(task, own, preds, golds, inputs=inputs)
+        own = [metric for each, metric in parts.values() if each == task]
+        known = [metric for metric in own if metric in measures.sample_metrics()][:1]
+        used = tasks()[task].metrics if task in tasks() else known
+        inputs, preds, golds = columns
+        frame, values = scoring.evaluated_predictions(task, used, preds, golds, inputs=inputs)
         frames.append(frame)
-        of_task = {f"{task}_{metric}": value for metric, value in values.items()}
-        apart = {s for s, v in of_task.items() if s in stated and not same_score(v, stated[s])}
-        metrics[task] = tuple(each for each in values if f"{task}_{each}" not in apart)
-        found.update({score: v for score, v in of_task.items() if score not in apart})
+        same = {
+            metric: value
+            for metric, value in values.items()
+            if same_score(value, scores.get(f"{task}_{metric}", value))
+        }
+        metrics[task] = tuple(same)
+        scores |= {f"{task}_{metric}": value for metric, value in same.items()}
     if not frames:
         raise InputError("is not a result file of these tasks: 'outputs' has none of them")
     config = record.get("config")
     signature = config.get("signature") if isinstance(config, dict) else None
-    known = signature if isinstance(signature, str) else None
-    others = {score: v for score, v in stated.items() if parts[score][1] and score not in found}
-    of_file = {each: value for each, value in stated.items() if not parts[each][1]}
-    frame, scores = pl.concat(frames), {**found, **others}
-    if known is None or scored.get("signature") != known:  # of other outputs
+    known_signature = signature if isinstance(signature, str) else None
+    if known_signature is None or scored.get("signature") != signature:  # of other outputs
         scored = {}
-    settings = _settings(known)
-    own = scored.get("profiles", {}).get(settings.get("profile"), {})
-    if own and find_profile(settings["profile"]).averaging != "means":
-        of_file |= shown_averages(settings["profile"], own)
-    return ReportRun(name, frame, scores, settings, known, metrics, of_file, scored)
+    settings = _settings(known_signature)
+    found = scored.get("profiles", {}).get(settings.get("profile"), {})
+    if found and find_profile(settings["profile"]).averaging != "means":
+        of_file |= shown_averages(settings["profile"], found)
+    frame = pl.concat(frames)
+    return ReportRun(name, frame, scores, settings, known_signature, metrics, of_file, scored)
 
 
-def _known_metric(task: str, parts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    known = [
-        metric
-        for own, metric in parts.values()
-        if own == task and metric in measures.sample_metrics()
-    ]
-    return tuple(known[:1])
+def _number(stated: Any) -> float:
+    """Returns a number, or that in a text; NaN for anything else."""
+    try:
+        return float(str(stated))
+    except ValueError:
+        return math.nan
 
 
-def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the scores that are finite numbers, or texts of such."""
-    found = {}
-    for name, stated in scores.items():
-        try:
-            value = float(str(stated))
-        except ValueError:
-            continue
-        if math.isfinite(value):
-            found[name] = value
-    return found
-
-
-def _columns(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:
-    if not isinstance(samples, list) or not samples:
-        raise InputError(f"the outputs of {task} must be a list that is not empty")
-    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
-    for index, sample in enumerate(samples):
-        for column, key in zip(columns, ("input", "pred", "gold"), strict=True):
-            value = sample.get(key) if isinstance(sample, dict) else None
-            if not isinstance(value, str):
-                raise InputError(f"{key!r} of sample {index} of {task} must be text")
-            column.append(value)
-    return columns
+def _columns(samples: Any) -> list[list[str]] | None:
+    """Returns inputs, predictions and golds; `None` unless they are texts, at least one of each."""
+    rows = samples if isinstance(samples, list) else []
+    if not rows or not all(isinstance(each, dict) for each in rows):
+        return None
+    found = [[each.get(key) for each in rows] for key in ("input", "pred", "gold")]
+    return found if all(isinstance(text, str) for own in found for text in own) else None
