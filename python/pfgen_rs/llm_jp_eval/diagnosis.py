@@ -160,7 +160,7 @@ def _right(name: str, preds: Sequence[str], golds: Sequence[str]) -> list[bool]:
             measures.parse_float(p) == float(gold) for p, gold in zip(preds, golds, strict=True)
         ]
     known = measures.sample_metrics().get(name)
-    if known is None or known.with_inputs or known.unavailable():
+    if known is None or known.with_inputs or known.lacks():
         return list(map(eq, preds, golds))
     return [value == 1 for value in metric(name, preds, golds)]
 
