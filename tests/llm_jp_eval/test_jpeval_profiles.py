@@ -166,7 +166,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     (("nejumi4", "jamb", "a", "a"), {}, SettingsError, "unknown task"),
     (("nejumi4", "jsts", ["1"], ["1"]), {"metric": "pearson"}, SettingsError, "has no pearson"),
     (("swallow", "jsts", "1", "1"), {"metric": "pearson"}, InputError, "expected a list of texts"),
-    (("swallow", "jamp", ["a"], ["a"]), {}, InputError, "takes one text, not a list"),
+    (("swallow", "jamp", ["a"], ["a"]), {}, InputError, "expected text in row 0, found list"),
     (("swallow", "jamp", ["a"], ["a"]), {"metric": "sum:exact_match"}, SettingsError, "mean:exact"),
     (("swallow", "jamp", ["a", "b"], ["a"]), {"metric": "mean:exact_match"}, InputError, "2 golds"),
 ]
@@ -178,6 +178,28 @@ def test_what_boards_do_not_have_is_refused(
 ) -> None:
     with pytest.raises(kind, match=message):
         profile_value(*given_values, **named)
+
+
+@pytest.mark.parametrize(
+    ("board", "values"),
+    [
+        ("1.3.0", [1]),
+        ("swallow", {"score_0shot": {}}),
+        ("swallow", {"scores": {"jamp_exact_match": "1"}}),
+        ("nejumi4", {"jamp_exact_match": 0.5}),
+        ("nejumi4", [1]),
+    ],
+)
+def test_values_of_other_profiles_are_refused(board: str, values: Any) -> None:
+    with pytest.raises(InputError, match=r"expected a (number|table such as score_0shot), not "):
+        profile_averages(board, values)
+
+
+def test_foreign_tasks_are_in_no_table() -> None:
+    own = {"aio": 0.5, "alt-e-to-j": 0.25, "jamp": 1.0, "kuci": 0.0}
+    tables = ({"score_0shot": {**own, **more}} for more in ({}, {"chabsa": 0.0, "a_exam": 0.0}))
+    one, other = (profile_averages("nejumi4", each) for each in tables)
+    assert one == other
 
 
 # What profiles ask for
@@ -236,6 +258,24 @@ def test_variants_are_made_of_jmmlu(folder: Path) -> None:
     plan = plans.plan(own, ScoreSettings("nejumi4"))
     named = [data.task for data in plan.datas]
     assert named == ["jmmlu@0", "jmmlu@2", "jmmlu_SymbolChoice@2", "jmmlu_IncorrectChoice@2"]
+
+
+def test_variants_are_made_whatever_files_there_are(folder: Path) -> None:
+    other = {"instruction": "？", "output_length": 1, "metrics": ["exact_match"]}
+    samples = [{"input": "別", "output": "$"}]
+    for split in ("test", "train"):
+        path = folder / "evaluation" / split / "jmmlu_SymbolChoice.json"
+        write_file(path, {**other, "samples": samples})
+    for names in ([], ["jmmlu", "jmmlu_SymbolChoice"]):
+        datas, _ = plans.profile_data(folder, "nejumi4", names, "test", None, {})
+        [symbols] = [data for data in datas if data.task == "jmmlu_SymbolChoice"]
+        assert [sample.output for sample in symbols.samples] == ["$", "&", "#"]
+
+
+def test_metrics_that_a_profile_lacks_are_refused_before_anything_is_asked(folder: Path) -> None:
+    write_data(folder, {"jsts": [("x", "1.0")]}, {"jsts": [("x", "1.0")]})
+    with pytest.raises(SettingsError, match="the profile 'nejumi4' has no pearson"):
+        asked_by(folder, "nejumi4", "jsts")
 
 
 def test_profiles_share_prompts_that_are_alike(folder: Path) -> None:
@@ -421,7 +461,7 @@ def test_a_profile_of_ones_own(folder: Path, tmp_path: Path, monkeypatch: Any) -
 WRONG = {
     'averaging = "sum"': "unknown averaging 'sum': expected one of means, swallow, nejumi",
     'mean = "numpy"': "unknown mean 'numpy'",
-    '[averages]\nALL = ["NLI"]': "'averages.ALL' has the unknown category 'NLI'",
+    '[averages]\nALL = ["NLI"]': "'averages.ALL' has the unknown name 'NLI'",
     "shots = 4": "'shots' must be a list",
 }
 

@@ -13,6 +13,7 @@ from jpeval_data import SHOTS, jp_json, write_data, write_file
 from jpeval_exam import EXAM, OUTPUTS, RIGHT, SAMPLES, TASK, write_exam
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.llm_jp_eval import convert, evaluate, read_tasks, registry
+from pfgen_rs.llm_jp_eval.checks import check
 from pfgen_rs.llm_jp_eval.conversion import converting
 from pfgen_rs.llm_jp_eval.evaluation_files import read_task, without_file
 from pfgen_rs.llm_jp_eval.prompts import template
@@ -98,7 +99,7 @@ WRONG: list[tuple[str, str]] = [
     ("metrics = []\noutput_length = '3'", "'output_length' must be a whole number, not '3'"),
     ("metrics = []\nfew_shots = true", "'few_shots' must be a whole number, not True"),
     ("metrics = []\nname = 'a b'", "invalid name 'a b': expected one such as my_exam"),
-    ("metrics = []\nname = 'jamp'", "the name 'jamp' is already that of .*jamp.toml"),
+    ("metrics = ['set_f1']\nname = 'jamp'", "the name 'jamp' is already that of .*jamp.toml"),
     ("metrics = []\nsplits = ['valid']", r"unknown splits\[0\] 'valid': expected one of train"),
     ("metrics = []\n[data]\neval = 'x.json'", r"unknown splits\[0\] 'eval'"),
     ("metrics = []\n[data]\ntest = 3", "'data.test' must be a path, not 3"),
@@ -106,11 +107,62 @@ WRONG: list[tuple[str, str]] = [
     ("metrics = []\n[source]\nname = 'x'", "lacks the key 'source.repository'"),
     ("metrics = []\n[source]\nurl = 'x'", "unknown key 'source.url'"),
     ("metrics = []\nanswer_pattern = '(答'", r"the answer pattern '\(答' is not a regular expr"),
+    ("metrics = []", r"'metrics' must list names of metrics, not \(\)"),
+    ("metrics = ['exactmatch']", "'metrics' must list names of metrics"),
+    (
+        "metrics = ['set_f1']\nreading = ['trim']",
+        "'reading' must list some of cut, strip, .*'trim'",
+    ),
+    ("metrics = ['set_f1']\noutput_length = 0", "'output_length' must be 1 or more, not 0"),
+    ("metrics = ['set_f1']\nfew_shots = -1", "'few_shots' must be 0 or more, not -1"),
+    (
+        "metrics = ['set_f1']\ncluster = '文章'",
+        "'cluster' must be a regular expression with a group",
+    ),
+    ("metrics = ['set_f1']\ncluster = '('", "'cluster' must be a regular expression with a group"),
+    *(
+        (
+            "metrics = ['set_f1']\n[source]\nname = 'x'\nrepository = 'x'\nrevision = 'x'\n"
+            f"licence = 'x'\nconverter = 'x'\nfiles = {{ '{name}' = 'x' }}",
+            "'source' must have plain names in 'files'",
+        )
+        for name in ("/etc/x", "../x", "a/../x", "a/..", "x y", "a\\\\b", "..", "")
+    ),
     ("metrics = ", "invalid TOML"),
     ("tasks = 3", "'tasks' must be a list"),
     ("tasks = []\nshots = 4", "'shots' must be a list, not 4"),
     ("tasks = []\nsampling = {temperature = 'hot'}", "'sampling.temperature' must be a number"),
     ("tasks = []\ncategories = {QA = 'jamp_char_f1'}", "'categories.QA' must be a list"),
+    ("tasks = []\nshots = []", r"'shots' must list numbers of 0 or more, not \(\)"),
+    ("tasks = []\nshots = [-1]", "'shots' must list numbers of 0 or more"),
+    ("tasks = []\nlimit = 0", "'limit' must be 1 or more, not 0"),
+    ("tasks = []\ntask_limits = {jamp = -1}", "'task_limits.jamp' must be 1 or more, not -1"),
+    ("tasks = []\nreading = ['trim']", "'reading' must list some of cut"),
+    ("tasks = []\ntask_reading = {jamp = ['trim']}", "'task_reading.jamp' must list some of cut"),
+    ("tasks = []\nmetrics = {jamp = []}", "'metrics.jamp' must list names of metrics"),
+    ("tasks = []\ncomputed = {set_f1 = 'f1'}", "'computed.set_f1' must be the name of a metric"),
+    ("tasks = []\ncontrol = {jamp = '['}", "'control.jamp' must be a regular expression"),
+    ("tasks = []\ncontrol = {jamp = 'lines:['}", "'control.jamp' must be a regular expression"),
+    (
+        "tasks = []\nsampling = {top_k = 3}",
+        "'sampling' has the unknown name 'top_k': expected temp",
+    ),
+    ("tasks = []\ncategories = {QA = []}", "'categories.QA' must have a member"),
+    (
+        "tasks = []\ncategories = {QA = ['jamp']}",
+        "'categories.QA' has 'jamp': expected TASK_METRIC",
+    ),
+    ("tasks = []\naverage = 'A'", "'average' has the unknown name 'A'"),
+    ("tasks = []\nweights = {A = {B = 2}}", "'weights' has the unknown name 'A'"),
+    ("tasks = []\naveraging = 'nejumi'", "lacks 'control', or 'averages' of "),
+    (
+        "tasks = []\ncategories = {X = ['a_set_f1']}\naverages = {B = ['A', 'X'], A = ['X']}",
+        "'averages.B' has the unknown name 'A': expected X",
+    ),
+    (
+        "tasks = []\ncategories = {X = ['a_set_f1']}\naverages = {B = ['B']}",
+        "'averages.B' has the unknown name 'B': expected X",
+    ),
 ]
 
 
@@ -122,6 +174,30 @@ def test_wrong_files_are_named(content: str, message: str, own_tasks: Path) -> N
     with pytest.raises((InputError, ConfigError), match=message) as error:
         registry.profiles() if "tasks" in content else registry.tasks()
     assert str(error.value).startswith(f"{path}: ")
+
+
+def test_the_files_of_this_package_are_right() -> None:
+    made: list[Any] = [*registry.tasks().values(), *registry.profiles().values()]
+    for each in made:
+        check(each)
+
+
+def test_files_may_begin_with_a_mark_but_are_utf_8(own_tasks: Path) -> None:
+    path = own_tasks / "board.toml"
+    path.write_text("about = '掲示'\ntasks = []\n", encoding="utf-8-sig")
+    registry._forget()
+    assert registry.find_profile("board").about == "掲示"
+    path.write_text("about = '掲示'\ntasks = []\n", encoding="shift_jis")
+    registry._forget()
+    with pytest.raises(ConfigError, match=r"board\.toml: invalid TOML: not UTF-8"):
+        registry.profiles()
+
+
+def test_groups_of_clusters_do_not_run_into_each_other(change: Change) -> None:
+    change("cluster = '(a+)(b|ab)'\n")
+    assert len({registry.cluster_of("my_exam", text) for text in ("aab", "aaab", "ab")}) == 3
+    change("cluster = '^(..?)-?(.*)$'\n")
+    assert registry.cluster_of("my_exam", "aa-b") != registry.cluster_of("my_exam", "a")
 
 
 def test_a_profile_of_ones_own_is_a_list_of_tasks(own_tasks: Path) -> None:
@@ -177,6 +253,25 @@ def test_examples_and_templates(change: Change) -> None:
     data = read_task(None, "my_exam")
     assert template(data, 2).endswith("応答:\nA|{input}")
     assert template(data, 2, "{input}") == "{input}"
+
+
+def test_tasks_without_examples_need_no_train_file(own_tasks: Path, tmp_path: Path) -> None:
+    (own_tasks / "bare.toml").write_text("metrics = ['exact_match']\n", encoding="utf-8")
+    registry._forget()
+    folder = tmp_path / "data"
+    for name in ("bare", "jamp", "quiz"):
+        write_file(folder / f"test/{name}.json", {**EXAM, "samples": SAMPLES})
+    assert read_task(folder, "bare", shots=0).shots == ()
+    for task, shots in (("bare", None), ("bare", 1), ("jamp", 0)):
+        with pytest.raises(InputError, match=rf"train.{task}\.json: cannot be read"):
+            read_task(folder, task, shots=shots)
+    write_file(folder / "test/jamp.json", {**EXAM, "samples": SAMPLES, "num_few_shots": 0})
+    assert read_task(folder, "jamp").shots == ()
+    (folder / "test/bare.json").unlink()
+    with pytest.raises(InputError, match=r"'bare' in the split test, and no table 'data' in .*bare"):
+        read_task(folder, "bare")
+    with pytest.raises(InputError, match=r"describe the unknown task quiz in quiz\.toml"):
+        read_tasks(folder, [])
 
 
 def test_the_task_file_is_part_of_the_digest_and_fills_in(change: Change, own_tasks: Path) -> None:

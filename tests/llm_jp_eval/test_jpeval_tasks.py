@@ -166,6 +166,8 @@ FILES: list[tuple[bytes | dict[str, Any], str]] = [
     ({"metrics": "char_f1"}, "'metrics' must be a list"),
     ({"metrics": ["blue"]}, "unknown metric 'blue': expected one of exact_match, char_f1,"),
     ({"metrics": [["char_f1"]]}, r"'metrics\[0\]' must be text"),
+    ({"reading": ["trim"]}, "unknown step 'trim': expected one of cut"),
+    ({"answer_pattern_id": "custom"}, "'custom' lacks 'answer_extract_pattern'"),
     ({"samples": []}, "'samples' is empty"),
     ({"samples": {}}, r"'samples' must be a list, not \{\}"),
     ({"samples": ["x"]}, r"samples\[0\] must be an object with the texts 'input' and 'output'"),

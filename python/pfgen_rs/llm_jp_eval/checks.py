@@ -12,7 +12,7 @@ from pfgen_rs.llm_jp_eval.registry import Profile, TaskInfo
 from pfgen_rs.metrics.expressions import quietly
 
 _PREFIX = re.compile(r"\A(?:lines|words):")
-_FILE = re.compile(r"(?:(?!\.\.?/)[A-Za-z0-9_.-]+/)*(?!\.\.?\Z)[A-Za-z0-9_.-]*")
+_FILE = re.compile(r"(?=.)(?:(?!\.\.?/)[A-Za-z0-9_.-]+/)*(?!\.\.?\Z)[A-Za-z0-9_.-]*")
 
 
 def _groups(expression: str) -> int:

@@ -13,6 +13,7 @@ from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.llm_jp_eval import measures, registry
 from pfgen_rs.llm_jp_eval.extraction import CUSTOM, answer_pattern
+from pfgen_rs.llm_jp_eval.reading import read_as
 from pfgen_rs.llm_jp_eval.registry import SPLITS, plain_name
 
 _ABOUT = re.compile("dataset|description|homepage|licen[cs]e|name|task|url|version")
@@ -131,12 +132,11 @@ def read_task(folder: Folder, task: str, split: str = "test", shots: int | None 
     own_number = len(file.few_shots) or info.few_shots
     numbers = (shots, file.num_few_shots, own_number, None if "train" in info.splits else 0)
     number = next((each for each in numbers if each is not None), None)
-    train = _path_of(folder, info, "train")
-    needed = number != 0 or not (info.is_own or file.num_few_shots == 0) or train.is_file()
-    if not examples and "train" in info.splits and needed:
-        known = (file, digest) if split == "train" else None
-        train_file, examples_digest = known or _read_file(train, info)
-        examples = train_file.samples
+    if not examples and "train" in info.splits:
+        train, dispensable = _path_of(folder, info, "train"), info.is_own or file.num_few_shots == 0
+        if number != 0 or train.is_file() or not dispensable:
+            train_file, examples_digest = _read_file(train, info)
+            examples = train_file.samples
     stated = {each.name: getattr(file, each.name) for each in fields(file)}
     stated["num_few_shots"] = number
     return TaskData(
@@ -164,9 +164,10 @@ def read_tasks(
     """Read several tasks, in this order. Raises `InputError` as `read_task` does, and without any task."""
     if not (found := [read_task(folder, task, split, shots) for task in tasks]):
         place = find_data(folder) / split
-        others = sorted(x.stem for x in place.glob("*.json") if x.stem not in registry.tasks())
-        advice = f": describe the unknown task {others[0]} in {others[0]}.toml (--task-folder)"
-        problem = f"no files of these tasks in the split {split}{advice if others else ''}"
+        stems = sorted(file.stem for file in place.glob("*.json"))
+        problem = f"no files of these tasks in the split {split}"
+        for name in [stem for stem in stems if stem not in registry.tasks()][:1]:
+            problem += f": describe the unknown task {name} in {name}.toml (--task-folder)"
         raise InputError(problem, path=place)
     return found
 
