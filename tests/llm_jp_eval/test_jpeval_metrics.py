@@ -300,6 +300,12 @@ def test_predictions_of_lists_are_those_of_each(outputs: list[str], profile: str
     assert metric("exact_match", found, expected) == [1.0] * len(outputs)
 
 
+@pytest.mark.parametrize("profile", ["1.3.0", "nejumi4"])
+def test_a_single_text_is_no_list_of_outputs(profile: str) -> None:
+    with pytest.raises(InputError, match="expected a list of texts, found a single text"):
+        predictions("abc", profile)
+
+
 def test_lists_are_copied_in_parts() -> None:
     """Of many rows, and of long texts, beside others whose result depends on neighbours."""
     outputs = ["あ" * 400_000, "か\u3099" * 500_000, *["Ａ\n\n", "か\u3099", "x"] * 9_000, ""]

@@ -268,7 +268,9 @@ def test_tasks_without_examples_need_no_train_file(own_tasks: Path, tmp_path: Pa
     write_file(folder / "test/jamp.json", {**EXAM, "samples": SAMPLES, "num_few_shots": 0})
     assert read_task(folder, "jamp").shots == ()
     (folder / "test/bare.json").unlink()
-    with pytest.raises(InputError, match=r"'bare' in the split test, and no table 'data' in .*bare"):
+    with pytest.raises(
+        InputError, match=r"'bare' in the split test, and no table 'data' in .*bare"
+    ):
         read_task(folder, "bare")
     with pytest.raises(InputError, match=r"describe the unknown task quiz in quiz\.toml"):
         read_tasks(folder, [])

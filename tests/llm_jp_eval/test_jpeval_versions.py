@@ -124,7 +124,10 @@ def test_outputs_without_a_label_are_counted(quiz: Path) -> None:
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"system_prompt": "x"}, "unknown key 'system_prompt': expected one of instruction, "),
     ({"answer_pattern_id": "SECRET"}, "unknown answer pattern 'SECRET': expected one of ANSWER_TA"),
-    ({"answer_extract_pattern": None}, "'answer_pattern_id' 'custom' lacks 'answer_extract_pattern'"),
+    (
+        {"answer_extract_pattern": None},
+        "'answer_pattern_id' 'custom' lacks 'answer_extract_pattern'",
+    ),
     ({"answer_extract_pattern": "答え"}, "the answer pattern '答え' has no group"),
     (
         {"answer_extract_pattern": "(答え"},

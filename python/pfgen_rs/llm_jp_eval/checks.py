@@ -1,7 +1,7 @@
 """What values of tasks and profiles must be, so that wrong files are refused before anything is asked."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pfgen_rs.errors import InputError
@@ -30,7 +30,8 @@ def _metrics() -> set[str]:
 _RULES: Mapping[str, tuple[Callable[[Any], object], str]] = {
     "shots task_shots": (lambda own: own and min(own) >= 0, "list numbers of 0 or more"),
     "few_shots sampling": (lambda own: own >= 0, "be 0 or more"),
-    "limit task_limits output_length weights": (lambda own: own > 0, "be 1 or more"),
+    "limit task_limits output_length": (lambda own: own > 0, "be 1 or more"),
+    "weights": (lambda own: min(own.values(), default=1) > 0, "have numbers of 1 or more"),
     "reading task_reading": (lambda own: {*own} <= {*STEPS}, f"list some of {', '.join(STEPS)}"),
     "metrics": (lambda own: own and {*own} <= _metrics(), "list names of metrics"),
     "computed": (lambda own: own in _metrics(), "be the name of a metric"),
@@ -46,19 +47,13 @@ def check(made: TaskInfo | Profile) -> None:
     """Raises `InputError` with the first key of a task or a profile whose value makes no sense."""
     for keys, (fits, expected) in _RULES.items():
         for key in keys.split():
-            for place, value in _leaves(key, getattr(made, key, None)):
-                if not fits(value):
+            own = getattr(made, key, None)
+            for name, value in own.items() if isinstance(own, Mapping) else [("", own)]:
+                if value is not None and not fits(value):
+                    place = f"{key}.{name}".rstrip(".")
                     raise InputError(f"{place!r} must {expected}, not {value!r:.60}")
     if isinstance(made, Profile):
         _check_names(made)
-
-
-def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _leaves(f"{place}.{name}", each)
-    elif value is not None:
-        yield place, value
 
 
 def _check_names(profile: Profile) -> None:

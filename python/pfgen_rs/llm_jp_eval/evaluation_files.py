@@ -243,19 +243,15 @@ def _checked(file: EvaluationFile, info: registry.TaskInfo) -> EvaluationFile:
             raise InputError(f"{name!r} is empty")
     for name in file.metrics:
         measures.unavailable(name)  # raises for unknown ones
-    read_as("", file.reading)  # raises for unknown steps
+    steps = registry.find_profile(file.profile).steps(info.name) if file.profile else file.reading
+    read_as("", steps)  # raises for unknown ones
     pattern = file.answer_pattern
     if (pattern or CUSTOM).upper() == CUSTOM:
         if pattern and not file.answer_extract_pattern:
             raise InputError(f"'answer_pattern_id' {pattern!r} lacks 'answer_extract_pattern'")
         pattern = file.answer_extract_pattern
-    return replace(
-        file,
-        answer_pattern=answer_pattern(pattern) if pattern else info.answer_pattern,
-        reading=registry.find_profile(file.profile).steps(info.name)
-        if file.profile
-        else file.reading,
-    )
+    pattern = answer_pattern(pattern) if pattern else info.answer_pattern
+    return replace(file, answer_pattern=pattern, reading=steps)
 
 
 def _sample(name: str, sample: Any) -> Sample:
