@@ -296,7 +296,8 @@ def _made(kind: type[T], record: dict[str, Any], path: Path) -> T:
         raise InputError(error.problem, path=path) from None
 
 
-_KINDS = {str: "text", int: "a whole number", float: "a number", Path: "a path"}
+_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS |= {Path: "a path"}
 
 
 def typed(kind: type[Any], record: Mapping[str, Any], within: str = "") -> Any:
