@@ -286,11 +286,19 @@ def profile_tables(profiles: Mapping[str, Any], run: str = "") -> Iterator[Table
     for name, rows in zip(("score", "average"), side_by_side(profiles), strict=True):
         columns = list(dict.fromkeys(column for own in rows.values() for column in own))
         cells = [
-            [each, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
+            [
+                each,
+                *(average_text(own[c], "(partial)" in each) if c in own else "" for c in columns),
+            ]
             for each, own in rows.items()
         ]
         if cells:
             yield terminal.new_table(name, *columns, numbers=columns, rows=cells, title=run or None)
+
+
+def average_text(value: float | None, is_partial: bool) -> str:
+    """Returns an average as tables have it: a board's -1.0 for what lacks a part is none."""
+    return "–" if value is None or (is_partial and value == -1) else f"{value:.4f}"
 
 
 def show_diagnosis(found: "Mapping[str, Diagnosis]") -> None:
