@@ -279,7 +279,7 @@ def show_evaluation(
     if len(record["profiles"]) > 1 or any("@" in task for task in notes):
         terminal.show(*report.profile_tables(record["profiles"]))
     else:
-        tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
+        tables = [_scores_table(record, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
     for name, reason in evaluation.not_computed.items():
@@ -313,20 +313,20 @@ def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     name = record["average"]
     lacking = record["lacking"].get(name, ())
     if name:
-        value = None if lacking else chosen["averages"][name]
-        process.emit(f"{name} {report.average_text(value, name in chosen['partial'])}\n")
+        process.emit(f"{name} –\n" if lacking else f"{name} {chosen['averages'][name]:.4f}\n")
     if lacking:
         size = len(find_profile(record["profile"]).averages[name])
         process.remark(f"{name} is the mean of {size} categories; not run: {', '.join(lacking)}")
 
 
 def _scores_table(
-    chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
+    record: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
     from pfgen_rs.llm_jp_eval.averaging import categories, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
+    profile, chosen = record["profile"], record["profiles"][record["profile"]]
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
     rows: list[list[str]] = []
@@ -334,8 +334,8 @@ def _scores_table(
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
             mean = chosen["averages"].get(category)
-            shown_mean = report.average_text(mean, category in chosen["partial"])
-            rows.append([category, "", "", "" if mean is None else shown_mean, "", "", ""])
+            told = "" if mean is None else report.average_text(mean, profile)
+            rows.append([category, "", "", told, "", "", ""])
         before = ""
         for name in names:
             task, metric = parts[name]
