@@ -193,6 +193,42 @@ def test_profiles_share_prompts(data: Path, prompts: Path, tmp_path: Path) -> No
     assert scores["swallow"]["jamp_exact_match"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("profile", "options", "n", "part"),
+    [
+        ("swallow", ("--shots", 4), 6, "|shots:4|"),
+        ("swallow", (), 6, "|shots:4,jmmlu=5|"),
+        ("nejumi3", ("--shots", 0), 5, "|shots:0|"),
+        ("nejumi3", ("--shots", 0, "-n", 6), 6, "|n:6|shots:0|"),
+    ],
+)
+def test_numbers_that_were_chosen_come_back(
+    tmp_path: Path, profile: str, options: tuple[object, ...], n: int, part: str
+) -> None:
+    task = "jmmlu" if profile == "swallow" else "jmmlu_SymbolChoice"
+    texts = [(f"質問：問{k}\n選択肢：A.あ,B.い", "A") for k in range(6)]
+    data = write_data(tmp_path / "data", {"jmmlu": texts}, {"jmmlu": texts})
+    for split in ("train", "test"):
+        path = data / "evaluation" / split / "jmmlu.json"
+        write_file(path, {**content(path), "instruction": "答えよ。", "output_length": 1})
+    place, more = tmp_path / "prompts", () if task == "jmmlu" else ("-t", f"jmmlu,{task}")
+    chosen = ("--data", data, "--profile", profile, *more, *options)
+    done = jp_eval("prompts", *chosen, "--exchange", place)
+    assert done.exit_code == 0, done.output
+    found = jp_json("score", generated(place, tmp_path / "gen"), "--data", data)
+    assert found["missing"] == {}
+    assert {k.partition("@")[0]: v for k, v in found["samples"].items()}[task] == n
+    assert part in found["signature"]
+
+
+def test_prompts_of_another_profile_are_told(data: Path, tmp_path: Path) -> None:
+    options = ("--profile", "swallow", "-t", "jamp", "--shots", 2)
+    jp_eval("prompts", "--data", data, *options, "--exchange", tmp_path / "p")
+    place = generated(tmp_path / "p", tmp_path / "gen", foreign=False)
+    done = score(data, place, "--profile", "nejumi4", "-t", "jamp")
+    assert "these prompts are of the profile swallow" in done.stderr
+
+
 def test_chats_with_turns_do_not_fit(data: Path, tmp_path: Path) -> None:
     options = ("prompts", "--data", data, "-t", "jamp", "--exchange", tmp_path / "p")
     done = jp_eval(*options, "--profile", "nejumi4")
@@ -305,6 +341,7 @@ def test_thoughts_are_no_part_of_outputs(data: Path, prompts: Path, tmp_path: Pa
             "reasoning_parser": "x|profile:swallow",
             "model": "a\nb",
         },
+        {"seed": 10**400, "temperature": float("inf"), "top_p": float("nan")},
         {"seed": None, "a": {"b": {"c": {"d": {"e": {"f": {"g": {"seed": 1}}}}}}}},
     ],
 )
@@ -373,18 +410,37 @@ def doubled(record: dict[str, Any]) -> None:
     record["samples"].append(record["samples"][1])
 
 
+def lengthened(record: dict[str, Any]) -> None:
+    record["samples"][0]["prompt"] += "x"
+
+
+def numbered(n: object) -> Change:
+    return lambda record: record["config"].update(n=n)
+
+
 BAD: list[tuple[Change, str]] = [
     (of_task("jamp", doubled), "sample 2 is there twice"),
     (first(id="jamp/test/7"), "unknown id 'jamp/test/7': jamp has 2 samples"),
     (first(id="jamp/test/0"), "sample 1 is there twice"),
     (first(id="jsts/test/0", prompt="さあ"), "the first is jamp/test/1, which says 'さあ'"),
-    (first(digest="0", input="よそ"), "the input 'よそ' and the gold 'contradiction' is foreign"),
-    (first(digest="0", gold="よそ"), "and the gold 'よそ' is foreign"),
+    (first(digest=None, input="よそ"), "the input 'よそ' and the gold 'contradiction' is foreign"),
+    (first(digest="", gold="よそ"), "and the gold 'よそ' is foreign"),
     (
         first(prompt="さあ"),
         "the first is jamp/test/1, which says 'さあ' at character 0, not '以下は、",
     ),
+    (of_task("jamp", lengthened), "which says 'x' at character 422, not ''"),
+    *(
+        (of_task("jamp", numbered(n)), f"'config' has n={n}: expected null or 1 or more")
+        for n in (0, -3, True)
+    ),
     (first(digest="0" * 64), "1 output answered prompts other than those here"),
+    *(
+        (first(digest=digest), "sample 0 'digest' must have 64 hexadecimal digits, not")
+        for digest in ("0", "0" * 32, "g" * 64, 5, ["0" * 64])
+    ),
+    (first(digest="A" * 64), "1 output answered prompts other than those here"),
+    (first(reasoning_content=["x"]), "sample 0 must have text under 'reasoning_content'"),
     (first(generated=5), "sample 0 must have text under 'generated'"),
     (without("prompt"), "sample 0 lacks the text 'prompt'"),
     (whole(output_length=8), "had at most 8 new tokens, not 3 (--max-tokens)"),
@@ -445,7 +501,12 @@ def test_other_splits_and_mixed_dumps_are_refused(
     place = generated(tmp_path / "dev", tmp_path / "gen")
     assert "unknown id 'jamp/dev/1': jamp has 2 samples in" in score(data, place).stderr
     assert score(data, place, "--split", "dev").exit_code == 0
-    jp_eval("prompts", "--data", data, "--exchange", prompts, "-t", "jamp", "-k", 1)
+    options = ("prompts", "--data", data, "-t", "jamp", "-k", 1, "--exchange")
+    refused = jp_eval(*options, prompts)
+    assert ".eval-prompt.json: was made with other settings: choose another" in refused.stderr
+    assert jp_eval("prompts", "--data", data, "-t", "jamp", "--exchange", prompts).exit_code == 0
+    jp_eval(*options, tmp_path / "less")
+    (tmp_path / "less" / "jamp.eval-prompt.json").replace(prompts / "jamp.eval-prompt.json")
     assert (
         "jamp.eval-generated.json: was made with other settings"
         in score(data, generated(prompts, place)).stderr
@@ -469,4 +530,10 @@ def test_a_file_that_is_not_there(data: Path, tmp_path: Path) -> None:
 def test_folders_of_something_else(data: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     assert read_exchange(tmp_path / "run") is None
-    assert "cannot be read: Is a directory" in score(data, tmp_path / "run").stderr
+    refused = "run: there is no TASK.eval-generated.json in it"
+    assert refused in score(data, tmp_path / "run").stderr
+    (tmp_path / "run" / "jamp.eval-prompt.json").write_text("{}", "utf-8")
+    assert "run: has prompts, not outputs" in score(data, tmp_path / "run").stderr
+    (tmp_path / "run" / "jamp.eval-generated.json").write_text("{\n", "utf-8")
+    broken = score(data, tmp_path / "run").stderr
+    assert ("is not JSON" in broken, "single line" in broken) == (True, False)

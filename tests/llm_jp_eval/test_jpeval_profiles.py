@@ -342,6 +342,7 @@ def test_one_run_gives_the_figures_of_all_boards(folder: Path, tmp_path: Path) -
         assert {(each["temperature"], each["top_p"]) for each in chats} == {(0.1, 1.0)}
         again = run(folder, out, server.url, "--profile", "nejumi4")
         assert "24 of 24 outputs, 0 new" in again.stdout
+        assert "has the figures of nejumi4 alone now: run with --profile nejumi4,1" in again.stderr
     found = jp_json("score", out / "outputs.jsonl", "--data", folder, *chosen)
     boards = found["profiles"]
     assert [*boards] == ["1.3.0", "swallow", "nejumi4"]
@@ -360,9 +361,20 @@ def test_one_run_gives_the_figures_of_all_boards(folder: Path, tmp_path: Path) -
     assert "|n:100|shots:0+2|" in signatures[2]
     assert "|temperature:0.1|seed:1|top_p:1|mode:chat" in signatures[2]
     assert boards["swallow"]["averages"]["QA"] == -1.0
-    assert "swallow" in done.stdout
-    assert "nejumi4 0-shot" in done.stdout
-    assert "alt-e-to-j@0_comet_wmt22 is not computed" not in first.stderr
+    assert "-1.0000" not in done.stdout
+    lines = (out / "outputs.jsonl").read_text("utf-8").splitlines(keepends=True)
+    first = {json.loads(line)["id"]: line for line in reversed(lines)}  # of 1.3.0
+    part = tmp_path / "o.jsonl"
+    part.write_text("".join(first.values()), "utf-8")
+    less = ("--data", folder, "--profile", "swallow,1.3.0", "-t", "jamp,jmmlu", "--allow-missing")
+    assert "1.3.0: 3 outputs were missing and count" in jp_eval("score", part, *less).stderr
+    record = jp_json("score", part, *less)
+    assert (record["missing"], record["samples"]) == ({}, {"jamp": 2, "jmmlu": 3})
+    missing = {name: own["missing"] for name, own in record["profiles"].items()}
+    assert missing == {"swallow": {}, "1.3.0": {"jmmlu": 3}}
+    part.write_text("".join(lines), "utf-8")  # without the run's config.json
+    copied = jp_json("score", part, "--data", folder, "--profile", "nejumi4")
+    assert "|temperature:0.1|seed:1|top_p:1|" in copied["signature"]
 
 
 def test_folders_of_versions_without_profiles_go_on(folder: Path, tmp_path: Path) -> None:
@@ -377,7 +389,9 @@ def test_folders_of_versions_without_profiles_go_on(folder: Path, tmp_path: Path
         done = run(folder, out, server.url, "-t", "jamp", "--profile", "1.3.0,swallow")
         assert "2 of 2 outputs, 0 new" in done.stdout
         assert len(server.asked) == 2
-    assert [*json.loads(path.read_text("utf-8"))["profiles"]] == ["1.3.0", "swallow"]
+    found = json.loads(path.read_text("utf-8"))["profiles"]
+    assert [*found] == ["1.3.0", "swallow"]
+    assert found["1.3.0"] == {"shots": 4, "temperature": 0.0, "top_p": None}
 
 
 def test_options_override_profiles_and_are_signed(folder: Path, tmp_path: Path) -> None:

@@ -498,6 +498,46 @@ def test_parameters_that_a_server_refused_are_signed_as_its_own(made: Path, tmp_
     assert json.loads(again.stdout)["signature"] == found
 
 
+@pytest.mark.parametrize("profiles", [[1], {"1.3.0": 5}, "swallow", None])
+def test_damaged_settings_of_profiles_are_refused(
+    profiles: object, made: Path, tmp_path: Path
+) -> None:
+    config = content(made / "run" / "config.json") | {"profiles": profiles}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    done = run(made / "data", tmp_path, "http://127.0.0.1:9/v1", "--shots", 3)
+    assert "is not the folder of a run of llm-jp-eval" in done.stderr
+
+
+def test_outputs_of_several_models_are_refused(made: Path, tmp_path: Path) -> None:
+    lines = records(made / "run")
+    lines[0]["model"]["model"] = "org/other"
+    write_objects(tmp_path / "o.jsonl", lines)
+    done = jp_eval("score", tmp_path / "o.jsonl", "-d", made / "data", "-k", 3)
+    assert "has outputs of several models (org/m, org/other): score those of" in done.stderr
+
+
+@pytest.mark.parametrize("digest", ["0" * 32, 5, "x"])
+def test_damaged_digests_are_refused(digest: object, made: Path, tmp_path: Path) -> None:
+    lines = [{**each, "digest": digest} for each in records(made / "run")]
+    write_objects(tmp_path / "o.jsonl", lines)
+    done = jp_eval("score", tmp_path / "o.jsonl", "-d", made / "data", "-k", 3)
+    assert "o.jsonl, line 1: 'digest' must have 64 hexadecimal digits" in done.stderr
+
+
+def test_requests_that_failed_are_told(made: Path, tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"custom_id": "jamp/test/0", "response": None, "error": {"message": "too long"}},
+        {
+            "custom_id": "jamp/test/1",
+            "response": {"status_code": 500, "body": {"error": {"message": "down"}}},
+            "error": None,
+        },
+    ]
+    write_objects(tmp_path / "o.jsonl", lines)
+    done = jp_eval("score", tmp_path / "o.jsonl", "-d", made / "data", "--allow-missing")
+    assert '2 requests failed, the first with {"message": "too long"}' in done.stderr
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"kind": "other"}', '{"kind": "llm-jp-eval"}'])
 def test_a_config_of_another_program_says_nothing(text: str, made: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text, "utf-8")

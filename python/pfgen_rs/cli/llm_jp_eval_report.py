@@ -286,11 +286,17 @@ def profile_tables(profiles: Mapping[str, Any], run: str = "") -> Iterator[Table
     for name, rows in zip(("score", "average"), side_by_side(profiles), strict=True):
         columns = list(dict.fromkeys(column for own in rows.values() for column in own))
         cells = [
-            [each, *(f"{own[c]:.4f}" if c in own else "" for c in columns)]
+            [each, *(average_text(own[c], c, name) if c in own else "" for c in columns)]
             for each, own in rows.items()
         ]
         if cells:
             yield terminal.new_table(name, *columns, numbers=columns, rows=cells, title=run or None)
+
+
+def average_text(value: float, profile: str, kind: str = "average") -> str:
+    """Returns an average, or a `score`, as tables have it: swallow's -1.0 for what lacks a score is none."""
+    is_lacking = (kind, profile, value) == ("average", "swallow", -1)
+    return "–" if is_lacking else f"{value:.4f}"
 
 
 def show_diagnosis(found: "Mapping[str, Diagnosis]") -> None:

@@ -98,7 +98,12 @@ def run(
     else:
         process.emit(f"{told}\n")
     if asked.complete or allow_missing:
-        show_evaluation(*made.score(allow_missing=allow_missing), output_format)
+        record, evaluation = made.score(allow_missing=allow_missing)
+        show_evaluation(record, evaluation, output_format)
+        if left := [name for name in made.profiles() if name not in record["profiles"]]:
+            told = f"scores.json has the figures of {', '.join(record['profiles'])} alone now"
+            names = ",".join([*record["profiles"], *left])
+            process.remark(f"{told}: run with --profile {names} for those of {', '.join(left)}")
     elif asked.stored + asked.elsewhere == asked.total:
         process.remark("not scored yet: the process that ends last scores the run")
     else:
@@ -166,7 +171,7 @@ def prompts(
     settings = scoring.ScoreSettings(n=samples.limit, prompts=samples.prompts())
     plans = samples.plans(profile, settings)
     if exchange is not None:
-        count = exchanging.write_exchange(exchange, plans)
+        count = exchanging.write_exchange(exchange, plans, samples.limit, samples.shots)
         written = f"{counted(count, 'prompt')} of {counted(len(plans[0].datas), 'task')}"
         process.emit(f"wrote {written} to {exchange}\n")
         return
@@ -234,11 +239,16 @@ def score(
     from pfgen_rs.llm_jp_eval import exchange, prompts, registry, running, scoring
 
     every = "all" in llm_jp_eval.listed_names(samples.tasks)
+    if outputs.is_dir() and not any(outputs.glob(f"*{exchange.GENERATED}")):
+        told = "has prompts, not outputs: " if any(outputs.glob(f"*{exchange.PROMPTS}")) else ""
+        raise InputError(f"{told}there is no TASK{exchange.GENERATED} in it", path=outputs)
     found = exchange.read_exchange(outputs) or prompts.read_outputs(outputs)
+    if found.failed:
+        failed = counted(len(found.failed), "request")
+        process.warn(f"{outputs}: {failed} failed, the first with {found.failed[0]:.200}")
     stated, shots = found.config, samples.shots
     names = llm_jp_eval.listed_names(profile) or [stated.get("profile", registry.DEFAULT)]
-    if "shots" in stated and (stated["shots"],) != registry.find_profile(stated["profile"]).shots:
-        shots = stated["shots"] if shots is None else shots
+    shots = stated.get("chosen_shots") if shots is None else shots
     samples = replace(samples, limit=samples.limit or stated.get("n"), shots=shots)
     settings = scoring.ScoreSettings(
         n=samples.limit, prompts=samples.prompts(None), all_tasks=every
@@ -269,7 +279,7 @@ def show_evaluation(
     if len(record["profiles"]) > 1 or any("@" in task for task in notes):
         terminal.show(*report.profile_tables(record["profiles"]))
     else:
-        tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
+        tables = [_scores_table(record, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
     for name, reason in evaluation.not_computed.items():
@@ -278,14 +288,21 @@ def show_evaluation(
         info = tasks().get(name.removesuffix("_ool"))
         if share and info is not None and info.is_own:
             process.remark(f"{name} {share:.4f}: the share of predictions that are no label")
+    if record["diagnosis"] and len(record["profiles"]) > 1:
+        process.remark(f"what is lost to form is that of the profile {record['profile']}")
     report.show_diagnosis(diagnosis.of_record(record["diagnosis"]))
-    missing = sum(record["missing"].values())
-    if missing:
-        process.warn(
-            f"{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
-            f"{plural(missing, 'counts', 'count')} as empty"
-        )
-    for each in record["profiles"].values():
+    _show_missing(record)
+
+
+def _show_missing(record: Mapping[str, Any]) -> None:
+    """Print what is missing, and the signature, of each profile."""
+    for name, each in record["profiles"].items():
+        if missing := sum(each["missing"].values()):
+            of = f"{name}: " if len(record["profiles"]) > 1 else ""
+            process.warn(
+                f"{of}{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
+                f"{plural(missing, 'counts', 'count')} as empty"
+            )
         process.emit(f"{each['signature']}\n")
 
 
@@ -303,12 +320,13 @@ def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
 
 
 def _scores_table(
-    chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
+    record: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
     from pfgen_rs.llm_jp_eval.averaging import categories, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
+    profile, chosen = record["profile"], record["profiles"][record["profile"]]
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
     rows: list[list[str]] = []
@@ -316,7 +334,8 @@ def _scores_table(
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
             mean = chosen["averages"].get(category)
-            rows.append([category, "", "", "" if mean is None else f"{mean:.4f}", "", "", ""])
+            told = "" if mean is None else report.average_text(mean, profile)
+            rows.append([category, "", "", told, "", "", ""])
         before = ""
         for name in names:
             task, metric = parts[name]

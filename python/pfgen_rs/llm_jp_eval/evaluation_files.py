@@ -214,7 +214,7 @@ def read_object(path: Path) -> tuple[dict[str, Any], str]:
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except InputError as error:
-        raise InputError(error.problem, path=path) from None
+        raise InputError(error.problem.partition("; each object must")[0], path=path) from None
 
 
 def _read_file(path: Path, info: registry.TaskInfo) -> tuple[EvaluationFile, str]:

@@ -31,16 +31,19 @@ _KNOWN: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
     "apply_chat_template": ((bool,), ("apply_chat_template",)),
 }
 """What is looked for in `_config.json`: types, and names there."""
-_MADE = ("profile", "n", "shots", "prompt", "fewshots", "max_tokens", "data", "output_length_delta")
+_MADE = ("profile", "split", "n", "chosen_shots", "shots", "prompt", "fewshots", "max_tokens")
+_STATED = (*_MADE, "data", "output_length_delta")
 """What `config` says if this package made the prompts."""
 _OTHERS = ("dump_prompts_config", "dataset_profiles", "benchmark", "time_profile", "tokenizer")
 """Parts of it that do not say how outputs were generated."""
 
 
-def write_exchange(folder: Path, plans: Sequence[Plan]) -> int:
+def write_exchange(folder: Path, plans: Sequence[Plan], n: int | None, shots: int | None) -> int:
     """Write a file of prompts a task; returns the number of prompts.
 
-    Raises `SettingsError` unless each sample has a single prompt without earlier turns, and `OutputError`.
+    `n`, `shots`: numbers of samples and examples if they were chosen, `None` for those of the profile. Raises
+    `SettingsError` unless each sample has a single prompt without earlier turns and the folder's other files
+    were made with the same settings, `InputError` for files that cannot be read, and `OutputError`.
     """
     datas, settings = plans[0]
     prompts = settings.prompts
@@ -53,12 +56,18 @@ def write_exchange(folder: Path, plans: Sequence[Plan]) -> int:
         "program": f"pfgen_rs {_native.__version__}",
         "profile": settings.profile,
         "split": datas[0].split,
-        "n": settings.n,
+        "n": n,
+        "chosen_shots": shots,
         **asdict(prompts),
         "data": {name: digest for data in datas for name, digest in files_of(data).items()},
         "prompts_sha256": sha256("".join(digests).encode()).hexdigest(),
         "output_length_delta": 0,
     }
+    made = _made({"config": config}, folder)
+    for path in folder.glob(f"*{PROMPTS}"):
+        there = {**_made(read_object(path)[0], path), "data": made["data"]}
+        if there != made and path.name.removesuffix(PROMPTS) not in asked:
+            raise SettingsError(f"{path}: was made with other settings: choose another folder")
     for (task, own), data in zip(asked.items(), datas, strict=True):
         content = {
             "target_dataset": task,
@@ -86,7 +95,7 @@ def read_exchange(place: Path) -> Outputs | None:
         return None
     found = Outputs(place)
     records = {task: _read_file(found, task, path) for task, path in files.items()}
-    first, made = next(iter(files.values())), [_made(record) for record in records.values()]
+    first, made = next(iter(files.values())), [_made(records[task], files[task]) for task in files]
     for path, own in zip(files.values(), made, strict=True):
         for key in {**made[0], **own}:
             if key != "data" and own.get(key) != (value := made[0].get(key)):
@@ -121,8 +130,9 @@ def _add(found: Outputs, task: str, sample: Any, limit: Any) -> None:
             text = sample.get("generated")
         case _:
             raise InputError("lacks the text 'prompt', 'input' or 'gold'")
-    if not isinstance(text, str | None):
-        raise InputError("must have text under 'generated'")
+    for key in ("generated", "reasoning_content"):
+        if not isinstance(sample.get(key), str | None):
+            raise InputError(f"must have text under {key!r}")
     if text is None and sample.get("reasoning_content"):
         text = ""
     output = replace(output_of(sample, text), model=None, asked=(prompt, limit))
@@ -159,12 +169,17 @@ def _texts(record: Mapping[str, Any], name: str) -> list[str]:
     return [str(sample[name]) for sample in record["samples"] if sample.get(name)]
 
 
-def _made(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns how prompts were made, as far as `config` says: all of it where this package wrote the file."""
+def _made(record: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Returns how prompts were made, as far as `config` says: all of it where this package wrote the file.
+
+    Raises `InputError` with the path for numbers that are none.
+    """
     config: Any = record.get("config")
     match config:
-        case {"profile": str(), "n": int() | None, "shots": int()}:
-            return {name: config.get(name) for name in _MADE}
+        case {"profile": str(), "n": n, "shots": int()}:
+            if n is not None and (type(n) is not int or n < 1):
+                raise InputError(f"'config' has n={n!r:.60}: expected null or 1 or more", path=path)
+            return {name: config.get(name) for name in _STATED}
         case {"output_length_delta": delta}:
             return {"output_length_delta": delta}
     return {}
@@ -177,5 +192,7 @@ def _values(
     for key, value in config.items():
         if isinstance(value, dict) and depth and key not in _OTHERS:
             yield from _values(value, names, depth - 1)
+        elif isinstance(value, int | float) and not abs(value) < 2**64:
+            pass  # NaN, too
         elif key in names and str(value).isprintable() and "|" not in str(value):
             yield value

@@ -263,6 +263,7 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
+_ERRORS = ("error", "response.body.error", "result.error")
 _REASONS = ("finish_reason", "response.body.choices.0.finish_reason")
 _ID = re.compile(
     rf"(({NAME.pattern})/({'|'.join(SPLITS)})/(?:0|[1-9][0-9]{{0,8}}))(?:#([0-9a-f]{{16}}))?"
@@ -292,7 +293,8 @@ class Outputs:
     """The outputs of the file or folder `path` by task and id, several of an id if their digests differ.
 
     `unnamed`: those without id by task, each with the input and the gold of its sample. `config`: how prompts
-    were made, as far as files say so. `inference`: what is known of inference made elsewhere.
+    were made, as far as files say so. `inference`: what is known of inference made elsewhere. `failed`: the
+    errors of requests that failed.
     """
 
     path: Path
@@ -300,6 +302,7 @@ class Outputs:
     unnamed: dict[str, list[tuple[str, str, Output]]] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     inference: dict[str, Any] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
 
     def add(self, name: object, output: Output) -> None:
         """Add the output with an id, which may end in digits of a digest. Raises `InputError`."""
@@ -350,6 +353,9 @@ def read_outputs(path: str | Path) -> Outputs:
         document = record.get("doc")
         named = document if isinstance(document, Mapping) else record
         text = None if record.get("error") else _text(record)
+        if text is None:
+            errors = (at(record, path) for path in _ERRORS if has(record, path))
+            found.failed.extend([str(as_text(each)) for each in errors if each][:1])
         found.add(record.get("custom_id", named.get("id")), output_of(record, text))
 
     for _ in json_lines.parsed(file, read):
@@ -359,16 +365,17 @@ def read_outputs(path: str | Path) -> Outputs:
     return found
 
 
-def output_of(record: Mapping[str, Any], text: str | None) -> Output:
-    """Returns an output with what its record says of how it was made."""
+def output_of(record: Mapping[str, Any], text: str | None, file: Path | None = None) -> Output:
+    """Returns an output with what its record says of how it was made. Raises `InputError`."""
     found = next((at(record, path) for path in _REASONS if has(record, path)), None)
     reason = found if isinstance(found, str) else None
     digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
-    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        return Output(text, reason)
+    shown = digest.lower() if isinstance(digest, str) else digest
+    if shown not in (None, "") and not (isinstance(shown, str) and _DIGEST.fullmatch(shown)):
+        raise InputError(f"'digest' must have 64 hexadecimal digits, not {shown!r:.60}", path=file)
     names = left_out if isinstance(left_out, list) else []
     known = model if isinstance(model, dict) else None
-    return Output(text, reason, digest, known, tuple(map(str, names)))
+    return Output(text, reason, shown or "", known, tuple(map(str, names)))
 
 
 def _text(record: Mapping[str, Any]) -> str | None:

@@ -101,6 +101,10 @@ class TaskRun:
             _write_config(self.folder, self._config())
         return sum(len(group.requests) for group in open_requests(self.journal(), self.groups))
 
+    def profiles(self) -> list[str]:
+        """Returns the profiles that the folder, which is open, was ever asked for. Raises `InputError`."""
+        return [*_read_config(self.folder)[_PROFILES]]
+
     def ask(self, engine: Engine, **limits: Unpack[Limits]) -> Asked:
         """Ask for the outputs and keep them in the folder, which is open; nothing is asked twice.
 
@@ -139,7 +143,7 @@ class TaskRun:
             match record:
                 case {"id": str(name), "output": str(text)}:
                     own = found.by_task.setdefault(name.split("/")[0], {}).setdefault(name, [])
-                    own.insert(0, prompts.output_of(record, text))
+                    own.insert(0, prompts.output_of(record, text, found.path))
                 case _:
                     raise InputError("a record lacks 'id' or 'output'", path=found.path)
         return found
@@ -212,6 +216,10 @@ def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, 
     `InputError` for outputs that answer no prompt of the samples, or that do not say which of several prompts
     they answer.
     """
+    every = [each.model for t in found.by_task.values() for own in t.values() for each in own]
+    if len(models := sorted({str(each.get("model")) for each in every if each})) > 1:
+        told = f"has outputs of several models ({', '.join(models)}): score those of each apart"
+        raise InputError(told, path=found.path)
     made = [_matched_plan(found, plan) for plan in plans]
     right = {name for _, matched in made for name, _ in matched.answered}
     wrong = [each for _, matched in made for each in matched.wrong if each[0].id not in right]
@@ -219,6 +227,9 @@ def plans_of_outputs(found: Outputs, plans: Sequence[Plan]) -> list[tuple[Plan, 
         number = counted(len({item.id for item, _ in wrong}), "output")
         files = {k: v for plan in plans for data in plan.datas for k, v in files_of(data).items()}
         first = f"{wrong[0][0].id}{_difference(*wrong[0], found.config.get(_DATA), files)}"
+        made_for = found.config.get("profile", plans[0].settings.profile)
+        if made_for not in {plan.settings.profile for plan in plans}:
+            first += f"; these prompts are of the profile {made_for}"
         raise InputError(
             f"by their digests, {number} answered prompts other than those here, the first is {first}: "
             "choose --data, --shots and the other options of prompts as they were",
@@ -243,7 +254,7 @@ def _difference(item: Item, output: Output, stated: Any, files: Mapping[str, str
     if limit != item.max_tokens:
         return f", which had at most {limit!r:.20} new tokens, not {item.max_tokens} (--max-tokens)"
     both = enumerate(zip(prompt, item.prompt, strict=False))
-    place = next((n for n, (a, b) in both if a != b), 0)
+    place = next((n for n, (a, b) in both if a != b), min(len(prompt), len(item.prompt)))
     one, other = (text[place : place + _SHOWN] for text in (prompt, item.prompt))
     return f", which says {one!r} at character {place}, not {other!r}"
 
@@ -277,7 +288,7 @@ def _matched_plan(found: Outputs, plan: Plan) -> tuple[Plan, Matched]:
     if models and None not in models:
         alike = {name: {(each or {}).get(name) for each in models} for name in scoring.SAMPLING}
         sent = {name: values.pop() for name, values in alike.items() if len(values) == 1}
-        sampling = {**sent, **sampling}
+        sampling = {**sent, "top_p": top_p, **sampling}  # with which their digests were made
     own = replace(settings, prompts=made, inference=found.inference)
     return Plan(datas, replace(own, sampling=_sent(sampling, matched))), matched
 
@@ -368,9 +379,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
     config, _ = read_object(folder / run_files.CONFIG)
     match config:
-        case {"kind": "llm-jp-eval", "parameters": {}, "data": {}, "profiles": {}}:
+        case {"kind": "llm-jp-eval", "parameters": {}, "data": {}, "profiles": dict(asked)} if all(
+            isinstance(each, dict) for each in asked.values()
+        ):
             return config
-        case {"kind": "llm-jp-eval", "parameters": dict(sampling), "data": {}}:
+        case {"kind": "llm-jp-eval", "parameters": dict(sampling), "data": {}} if (
+            _PROFILES not in config
+        ):
             every = {**config, **sampling}
             known = {DEFAULT: {key: every.get(key) for key in _OF_PROFILE}}
             return {**config, _PROFILES: known}  # of versions that had one profile a folder

@@ -369,14 +369,13 @@ def scores_record(
     chosen = evaluations[settings.profile]
     plans = {plan.settings.profile: plan for plan in (Plan(datas, settings), *further)}
     board = registry.find_profile(settings.profile)
-    counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
     return {
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
         "profile": settings.profile,
         "average": board.average,
         "split": datas[0].split,
-        "samples": counts,
+        "samples": _counts(chosen),
         "missing": chosen.missing,
         "lacking": {
             name: averaging.lacking_categories(name, chosen.scores, board.name)
@@ -392,12 +391,18 @@ def scores_record(
                 "out_of_label": found.out_of_label,
                 "not_computed": found.not_computed,
                 "partial": list(found.partial),
+                "samples": _counts(found),
+                "missing": found.missing,
             }
             for name, found in evaluations.items()
         },
         **_inference(settings),
         "diagnosis": {task: asdict(own) for task, own in diagnosed(chosen, datas).items()},
     }
+
+
+def _counts(evaluation: Evaluation) -> dict[str, int]:
+    return dict(evaluation.frame.group_by("task", maintain_order=True).len().rows())
 
 
 def score_config(
