@@ -269,7 +269,7 @@ def show_evaluation(
     if len(record["profiles"]) > 1 or any("@" in task for task in notes):
         terminal.show(*report.profile_tables(record["profiles"]))
     else:
-        tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
+        tables = [_scores_table(record["profile"], chosen, notes, shown) for shown in (4, 2)]
         terminal.show(terminal.first_that_fits(*tables))
         _show_average(record, chosen)
     for name, reason in evaluation.not_computed.items():
@@ -303,20 +303,24 @@ def _show_average(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
 
 
 def _scores_table(
-    chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
+    profile: str,
+    chosen: Mapping[str, Any],
+    notes: Mapping[str, tuple[int, float, float]],
+    shown: int,
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
-    from pfgen_rs.llm_jp_eval.averaging import categories, split_score
+    from pfgen_rs.llm_jp_eval.averaging import categories, shown_averages, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
+    averages = shown_averages(profile, {**chosen, "partial": ()})
     rows: list[list[str]] = []
     for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
-            mean = chosen["averages"].get(category)
-            rows.append([category, "", "", "" if mean is None else f"{mean:.4f}", "", "", ""])
+            mean = averages.get(category)
+            rows.append([category, "", "", "–" if mean is None else f"{mean:.4f}", "", "", ""])
         before = ""
         for name in names:
             task, metric = parts[name]

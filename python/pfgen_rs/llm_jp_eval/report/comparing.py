@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -133,21 +133,25 @@ def category_columns(
 
 
 def task_columns(
-    chosen: Sequence[str], known: Iterable[str], taken: Container[str], profile: str
+    chosen: Sequence[str],
+    known: Iterable[str],
+    taken: Container[str],
+    profile: str,
+    mains: Mapping[str, str],
 ) -> list[Column]:
     """Returns a column for each of the `chosen` tasks, ordered by category; jsts has two.
 
-    `known`: the scores of the runs; those that registered tasks do not have follow, named after their task,
-    or after task and metric if that name is `taken` or the task has several.
+    `mains`: the metric of each. `known`: the scores of the runs; others than those follow, named
+    after their task, or after task and metric if that name is `taken` or the task has several.
     """
     homes, order = _homes(registry.find_profile(profile)), averaging.categories()
-    infos = [each for each in registry.tasks().values() if each.name in chosen and each.metrics]
+    infos = [each for each in registry.tasks().values() if mains.get(each.name)]
     found: list[Column] = []
     for info in sorted(infos, key=lambda each: _place(each, order, [*homes])):
-        if info.metrics[0] in measures.CORRELATIONS:
+        if mains[info.name] in measures.CORRELATIONS:
             found += _correlation_columns(info.name, info.name, "task")
         else:
-            part = Part(info.name, info.metrics[0], info.category, 1.0)
+            part = Part(info.name, mains[info.name], info.category, 1.0)
             found.append(Column(info.name, "task", (part,)))
     others = set(known) - {part.score for column in found for part in column.parts}
     own = [*registry.tasks(), *chosen, *(averaging.split_score(score, ())[0] for score in homes)]
@@ -240,7 +244,8 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     samples = sum(run.counts.get(task, 0) for task in {part.task for part in parts})
     lacking = column.lacking(run.known) if column.kind == "average" else ()
     scores = [part.weight * run.score(part.task, part.metric) for part in parts]
-    value = math.fsum(scores) if column.has_value(run.known) else None
+    total = scores[0] if len(scores) == 1 else math.fsum(scores)  # which makes -0.0 0.0
+    value = total if column.has_value(run.known) else None
     is_average = column.kind != "task" and not column.needs_all and not column.is_correlation
     stated = run.stated.get(column.name) if is_average or not column.parts else None
     if stated in (0, -1) and not parts and column.parts:

@@ -16,7 +16,6 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.llm_jp_eval.diagnosis import FORMS, PARTS, mean_shares
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
-from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
@@ -117,7 +116,7 @@ def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
 
 def _closeness(run: ReportRun) -> pl.Series:
     """Returns the value of each sample, null where the task has correlations and texts are no numbers."""
-    correlated = {name for name, task in tasks().items() if task.metrics[0] in CORRELATIONS}
+    correlated = {task for task in run.tasks if run.main_metric(task) in CORRELATIONS}
     columns = run.frame.select("task", "value", "pred", "gold").iter_rows()
     values = [_close(*texts) if task in correlated else value for task, value, *texts in columns]
     return pl.Series(values, dtype=pl.Float64)

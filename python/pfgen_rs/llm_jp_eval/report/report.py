@@ -118,7 +118,8 @@ def report_of(
     stated = [name for run in runs for name in run.stated]
     categories = comparing.category_columns(scores, stated, profile)
     taken = {average, *(column.name for column in categories)}
-    own = comparing.task_columns(sorted(known), scores, taken, profile)
+    mains = {task: run.main_metric(task) for run in reversed(runs) for task in run.tasks}
+    own = comparing.task_columns(sorted(known), scores, taken, profile, mains)
     columns = (*means, *categories, *own)
     shared, notes = aligned(runs)
     found = {run.name: {c.name: comparing.estimated(run, c) for c in columns} for run in runs}
@@ -196,6 +197,7 @@ def _notes_on_runs(
         if average == board.average
         else f"{average} counts categories that were not run as 0"
     )
+    yield from told_of({run.name: run.ignored for run in runs if run.ignored}, len(runs))
     facts, means = {}, {}
     for run in runs:
         found = estimates[run.name]
