@@ -166,7 +166,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], type[Exception], str]] = [
     (("nejumi4", "jamb", "a", "a"), {}, SettingsError, "unknown task"),
     (("nejumi4", "jsts", ["1"], ["1"]), {"metric": "pearson"}, SettingsError, "has no pearson"),
     (("swallow", "jsts", "1", "1"), {"metric": "pearson"}, InputError, "expected a list of texts"),
-    (("swallow", "jamp", ["a"], ["a"]), {}, InputError, "takes one text, not a list"),
+    (("swallow", "jamp", ["a"], ["a"]), {}, InputError, "expected text in row 0, found list"),
     (("swallow", "jamp", ["a"], ["a"]), {"metric": "sum:exact_match"}, SettingsError, "mean:exact"),
     (("swallow", "jamp", ["a", "b"], ["a"]), {"metric": "mean:exact_match"}, InputError, "2 golds"),
 ]

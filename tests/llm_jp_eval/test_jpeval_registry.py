@@ -62,7 +62,7 @@ def test_the_command_line_takes_a_task_of_ones_own(tmp_path: Path) -> None:
         assert values["my_exam"]["value"] == pytest.approx(2 / 3)
         assert ("EXAM" in values) == (more == where)
     unknown = pfgen(jp_eval, "score", outputs)
-    assert "my_exam/test/0: unknown task 'my_exam': name its folder with --tas" in unknown.stderr
+    assert "which a file my_exam.toml makes known (--task-folder" in unknown.stderr
     unknown = pfgen(jp_eval, "prompts", "--tasks", "my_exam", "--out", "-")
     assert "a file my_exam.toml makes known (--task-folder, PFGEN_RS_TASKS)" in unknown.stderr
 

@@ -442,14 +442,14 @@ def test_plots_say_what_they_do_not_draw(folder: Path, tmp_path: Path, data: Pat
     out = tmp_path / "figure.svg"
     few = made_scores(tmp_path / "few", data, right=0.4, chosen=("jamp", "mawps"))
     done = jp_eval("plot", "radar", few, "--out", out)
-    assert "needs at least 3 categories, found 2: draw bars instead" in done.stderr
+    assert "too few categories for a radar chart: 2, at least 3" in done.stderr
     assert not out.exists()
     many = [folder / "some"]
     for number in range(40):
         many.append(tmp_path / f"run-{number}")
         many[-1].symlink_to(folder / "some")
     told = jp_eval("plot", "radar", *many[:15], "--out", out).stderr
-    assert "too many runs for one radar chart: 15" in told
+    assert "too many runs for a radar chart: 15" in told
     told = jp_eval("plot", "diagnosis", *many[:7], "--out", out).stderr
     assert "too many runs for one figure: 7, at most 6" in told
     assert jp_eval("plot", "bars", *many[1:], "--out", out).stderr == ""

@@ -169,8 +169,8 @@ SAMPLE = {"input": "", "pred": "1", "gold": "x"}
 WRONG_FILES: list[tuple[Any, str]] = [
     (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
     ({"mmlu_en": []}, "'outputs' has none of them"),
-    ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
-    ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
+    ({"jamp": []}, "outputs of jamp must be samples with input, pred and gold"),
+    ({"jamp": [{"input": "x"}]}, "outputs of jamp must be samples with"),
     ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
     ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
 ]

@@ -231,7 +231,7 @@ def test_damage_is_told_with_its_line(content: str | bytes, line: int | None, pr
 
 def test_parentheses_without_a_place_are_told() -> None:
     cut = SENTENCE.replace("a-1", "a-1 括弧削除")
-    assert "knp/a.knp: '括弧削除' in the comment of sentence 'a-1', but no" in error_of(cut)
+    assert "knp/a.knp: '括弧削除' in sentence 'a-1', but no" in error_of(cut)
     assert error_of(cut + SENTENCE) == error_of(cut)
 
 

@@ -13,7 +13,8 @@ from pfgen_rs.llm_jp_eval.registry import Profile
 Values = Mapping[str, Any]
 Averages = dict[str, float | None]
 
-_SUFFIXES = ("0shot", "2shot")
+_JASTER = {"0shot": "AVG_jaster_0shot", "2shot": "AVG_jaster_2shots"}
+"""Names of averages by numbers of examples."""
 _OUTSIDE = ("jhumaneval", "jmmlu_IncorrectChoice", "jmmlu_SymbolChoice")
 """Tasks that are no columns of Nejumi's tables."""
 _GLP, _ALT = "汎用的言語性能(GLP)_AVG", "アラインメント(ALT)_AVG"
@@ -145,7 +146,7 @@ def nejumi(profile: Profile, values: Values) -> Averages:
         found[name] = _weighted_mean(profile.weights.get(name, {}), {p: found[p] for p in parts})
     if None in (found[_GLP], found[_ALT]):
         found[_TOTAL] = None
-    for shots, name in zip(_SUFFIXES, ("AVG_jaster_0shot", "AVG_jaster_2shots"), strict=True):
+    for shots, name in _JASTER.items():
         table = tables[f"score_{shots}"]
         columns = [table[task] for task in tables["score_0shot"] if task in table]
         first = found[f"score_AVG_{shots}"]
@@ -156,7 +157,7 @@ def nejumi(profile: Profile, values: Values) -> Averages:
 def _tables(values: Values) -> dict[str, dict[str, float]]:
     """Returns the tables of scores and control by number of examples, with their columns in order."""
     found = {}
-    for name in (f"{kind}_{shots}" for shots in _SUFFIXES for kind in _SKIPPED):
+    for name in (f"{kind}_{shots}" for shots in _JASTER for kind in _SKIPPED):
         columns = sorted(values.get(name, {}).items())
         found[name] = {t: v for t, v in columns if t not in _OUTSIDE and v is not None}
     return found
@@ -170,7 +171,7 @@ def _members(
     found: Averages = {t: (zero[t] + two[t]) / 2 for t in zero if t in two}
     found |= {f"{task}@2": value for task, value in two.items()}
     found["jmmlu_robust@2"] = values.get("jmmlu_robust_2shot")
-    controls = (known[f"control_AVG_{shots}"] for shots in _SUFFIXES)
+    controls = (known[f"control_AVG_{shots}"] for shots in _JASTER)
     found["control_AVG"] = numpy_mean(each for each in controls if each is not None)
     external = dict(values.get("external", {}))
     found |= {f"mt:{name}": value for name, value in external.pop("mtbench", {}).items()}
@@ -223,12 +224,8 @@ def _partial_tables(profile: Profile, tables: Mapping[str, Mapping[str, float]])
         kind, shots = name.split("_")
         columns = profile.control if kind == "control" else profile.tasks
         if not {*columns} - {*_OUTSIDE} <= {*table}:
-            jaster = {"score_0shot": "AVG_jaster_0shot", "score_2shot": "AVG_jaster_2shots"}
-            found += [
-                f"{kind}_AVG_{shots}",
-                f"{kind}_mean_{shots}",
-                jaster.get(name, "control_AVG"),
-            ]
+            own = "control_AVG" if kind == "control" else _JASTER[shots]
+            found += [f"{kind}_AVG_{shots}", f"{kind}_mean_{shots}", own]
     return found
 
 

@@ -23,7 +23,7 @@ _nfkc = partial(normalize, "NFKC")
 _ROOM = 4  # times as many are read: normalising leaves more than a third
 _QUOTES = ['""', "''", "``", "「」", "『』", "“”", "‘’", "«»", "()", "（）", "[]", "【】", "****"]
 _BEFORE = re.compile(
-    r"#{0,6} ?(?:(?:最終的な|正しい)?(?:答え|答|回答|解答|正解|応答|出力)[ 　]?(?:は[、:：]?|[:：])"
+    r"\A#{0,6} ?(?:(?:最終的な|正しい)?(?:答え|答|回答|解答|正解|応答|出力)[ 　]?(?:は[、:：]?|[:：])"
     r"|(?:the )?(?:final |correct )?(?:answer|output|response) ?(?:is:?|[:：])|[aａ][:：])",
     re.IGNORECASE,
 )
@@ -33,7 +33,8 @@ _KANA = re.compile("[\u3041-\u30fa]")
 _LETTERS = 3  # fewest that tell a language
 _CHINESE = frozenset("的是了我你他们們这這吗嗎")  # of which sentences have several
 
-Read = Callable[[str, Sequence[str]], Sequence[str]]
+Texts = Sequence[str]
+Read = Callable[[str, Texts], Texts]
 Pair = tuple[str, str]
 Example = tuple[int, str, str]
 
@@ -88,7 +89,7 @@ def diagnosed(
             rows,
             metrics.get(task, ""),
             partial(read, task),
-            frozenset(map(_folded, (labels or {}).get(task, ()))),
+            [_folded(label) for label in (labels or {}).get(task, ())],
             whole=task in searched,
         )
         for (task,), rows in frame.group_by("task", maintain_order=True)
@@ -109,12 +110,7 @@ def mean_shares(found: Iterable[Diagnosis]) -> dict[str, float]:
 
 
 def _of_task(
-    rows: pl.DataFrame,
-    name: str,
-    read: Callable[[Sequence[str]], Sequence[str]],
-    labels: frozenset[str],
-    *,
-    whole: bool,
+    rows: pl.DataFrame, name: str, read: Callable[[Texts], Texts], labels: Texts, *, whole: bool
 ) -> Diagnosis:
     outputs, preds, golds = (rows[name].to_list() for name in ("output", "pred", "gold"))
     is_right = rows["value"].eq(1).to_list()
@@ -137,7 +133,9 @@ def _of_task(
     for form in FORMS:
         new[form] = [row for row in wrong if row in found[form]]
         wrong = [row for row in wrong if row not in found[form]]
-    reasons = rows["finish_reason"].to_list() if "finish_reason" in rows.columns else []
+    reasons = (
+        rows["finish_reason"].fill_null("").to_list() if "finish_reason" in rows.columns else []
+    )
     signs = _signs(wrong, outputs, preds, golds, reasons, labels)
     index = rows["index"].to_list()
     return Diagnosis(
@@ -153,7 +151,7 @@ def _of_task(
     )
 
 
-def _right(name: str, preds: Sequence[str], golds: Sequence[str]) -> list[bool]:
+def _right(name: str, preds: Texts, golds: Texts) -> list[bool]:
     """Returns which predictions are right by a metric; equal to gold if it needs a model or all samples."""
     if name in measures.CORRELATIONS:
         return [
@@ -184,8 +182,7 @@ def _texts(output: str, gold: str | None) -> list[str]:
 
 def _without_prefix(text: str) -> str:
     """Remove what introduces an answer, and what closes the sentence."""
-    found = _BEFORE.match(text)
-    rest = (text[found.end() :] if found else text).strip()
+    rest = _BEFORE.sub("", text).strip()
     for end in _AFTER:
         rest = rest.removesuffix(end).rstrip()
     return rest
@@ -251,12 +248,7 @@ NAMES = ("right", *FORMS, "form", "wrong", *SIGNS)
 
 
 def _signs(
-    rows: Sequence[int],
-    outputs: Sequence[str],
-    preds: Sequence[str],
-    golds: Sequence[str],
-    reasons: Sequence[str | None],
-    labels: frozenset[str],
+    rows: Sequence[int], outputs: Texts, preds: Texts, golds: Texts, reasons: Texts, labels: Texts
 ) -> dict[str, list[int]]:
     """Returns the rows that have each sign that can be known."""
     heads = {row: cleaning.without_thoughts(outputs[row]).strip()[:_MOST] for row in rows}
@@ -279,17 +271,14 @@ def _signs(
 
 def _is_japanese(gold: str) -> bool:
     """Whether at least half of the letters of an expected answer are kana and kanji."""
-    letters = _count_letters(gold)
-    return letters > 0 and 2 * len(_JAPANESE.findall(gold)) >= letters
+    return 0 < _count_letters(gold) <= 2 * len(_JAPANESE.findall(gold))
 
 
 def _is_foreign(text: str) -> bool:
     """Whether under a tenth of three or more letters are Japanese, or there are Chinese words and no kana."""
     letters = _count_letters(text)
-    if letters < _LETTERS:
-        return False
-    few = 10 * len(_JAPANESE.findall(text)) < letters
-    return few or (len(_CHINESE.intersection(text)) > 1 and _KANA.search(text) is None)
+    is_chinese = len(_CHINESE.intersection(text)) > 1 and _KANA.search(text) is None
+    return letters >= _LETTERS and (10 * len(_JAPANESE.findall(text)) < letters or is_chinese)
 
 
 def _count_letters(text: str) -> int:

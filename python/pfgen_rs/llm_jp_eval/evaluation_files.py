@@ -127,8 +127,7 @@ def read_task(folder: Folder, task: str, split: str = "test", shots: int | None 
     file, digest = _read_file(path, info)
     examples, examples_digest = file.few_shots, ""
     if not examples and "train" in info.splits:
-        known = (file, digest) if split == "train" else None
-        train, examples_digest = known or _read_file(_path_of(folder, info, "train"), info)
+        train, examples_digest = _read_file(_path_of(folder, info, "train"), info)
         examples = train.samples
     own_number = len(file.few_shots) or info.few_shots
     numbers = (shots, file.num_few_shots, own_number, None if "train" in info.splits else 0)

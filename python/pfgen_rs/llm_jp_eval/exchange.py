@@ -88,8 +88,8 @@ def read_exchange(place: Path) -> Outputs | None:
     records = {task: _read_file(found, task, path) for task, path in files.items()}
     first, made = next(iter(files.values())), [_made(record) for record in records.values()]
     for path, own in zip(files.values(), made, strict=True):
-        for key, value in made[0].items():
-            if key != "data" and own.get(key) != value:
+        for key in {**made[0], **own}:
+            if key != "data" and own.get(key) != (value := made[0].get(key)):
                 told = f"made with other settings than {first.name}, such as {key}={value!r:.60}"
                 raise InputError(f"was {told}", path=path)
     beside = first.with_name(CONFIG)

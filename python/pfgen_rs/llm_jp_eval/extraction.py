@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import shortened
@@ -12,16 +11,14 @@ CUSTOM = "CUSTOM"
 """The name with which evaluation files say that they have an expression of their own."""
 _TAGS = r"<answer>(.*?)</answer>"
 _CHOICE = r"\A\s*[(（]?([A-Z]|[0-9]+)[)）]?[.．。]?\s*\Z"
-PATTERNS: Mapping[str, str] = MappingProxyType(
-    {
-        "ANSWER_TAGS_JP": _TAGS,
-        "ANSWER_TAGS_EN": _TAGS,
-        "CHOICE_ONLY_JP": _CHOICE,
-        "CHOICE_ONLY_EN": _CHOICE,
-        # Braces in it are nested up to twice, as in \frac{\sqrt{2}}{2}.
-        "BOXED": r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
-    }
-)
+PATTERNS: Mapping[str, str] = {
+    "ANSWER_TAGS_JP": _TAGS,
+    "ANSWER_TAGS_EN": _TAGS,
+    "CHOICE_ONLY_JP": _CHOICE,
+    "CHOICE_ONLY_EN": _CHOICE,
+    # Braces in it are nested up to twice, as in \frac{\sqrt{2}}{2}.
+    "BOXED": r"\\boxed\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+}
 """Ready-made patterns by the names that evaluation files use; their names are known, the expressions ours."""
 
 _NAME = re.compile("[A-Za-z_]+")

@@ -176,22 +176,19 @@ def metric_expression(
     [1.0, 0.8]
     """
     measures.find_metric(name)
-
-    def of(found: pl.Series, golds: pl.Series) -> pl.Series:
-        return pl.Series(metric_column(name, found, golds, threads=threads))
-
-    return _expression(of, [prediction, gold], pl.Float64())
+    made = partial(metric_column, name, threads=threads)
+    return _expression(made, [prediction, gold], pl.Float64())
 
 
-def _expression(of: Callable[..., pl.Series], inputs: list[Column], dtype: pl.DataType) -> pl.Expr:
+def _expression(of: Callable[..., Any], inputs: list[Column], dtype: pl.DataType) -> pl.Expr:
     def propagating_nulls(columns: Sequence[pl.Series]) -> pl.Series:
         name = columns[0].name
         columns = [column.cast(pl.String) for column in columns]
         if not any(column.null_count() for column in columns):
-            return of(*columns).alias(name)
+            return pl.Series(name, of(*columns))
         frame = pl.DataFrame([column.alias(str(i)) for i, column in enumerate(columns)])
         complete = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-        found = of(*(column.fill_null("") for column in frame)).to_frame(name)
-        return found.select(pl.when(complete).then(pl.col(name))).to_series()
+        found = pl.Series(name, of(*(column.fill_null("") for column in frame)))
+        return found.to_frame().select(pl.when(complete).then(pl.col(name))).to_series()
 
     return pl.map_batches(inputs, propagating_nulls, return_dtype=dtype, is_elementwise=True)

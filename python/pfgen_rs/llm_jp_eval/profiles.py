@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.lazy import pl
 from pfgen_rs.llm_jp_eval import board_averages, measures
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
@@ -47,21 +47,18 @@ def profile_value(
         return robustness(*map(prediction, output, (profile,) * len(tasks), tasks))
     kind, _, of = name.rpartition(":")
     computed = computed_as(chosen, of)
-    if not kind and computed not in measures.task_metrics():
-        if not isinstance(output, str) or not isinstance(gold, str):
-            raise InputError(f"{name} takes one text, not a list: for a mean, mean:{name}")
-        found = measures.find_metric(computed)
-        return found.value(prediction(output, profile, task), measures.normalized_gold(gold))
-    measures.check_texts(output, gold)
-    predictions = [prediction(text, profile, task) for text in output]
-    golds = [measures.normalized_gold(text) for text in gold]
-    if not kind:
+    is_figure = not kind and computed in measures.task_metrics()
+    texts: Any = output if kind or is_figure else [output]
+    expected: Any = gold if kind or is_figure else [gold]
+    measures.check_texts(texts, expected)
+    predictions = [prediction(text, profile, task) for text in texts]
+    golds = [measures.normalized_gold(text) for text in expected]
+    if is_figure:
         return measures.task_figure(computed, predictions, golds)
-    if kind != "mean":
+    if kind not in ("", "mean"):
         raise SettingsError(f"unknown metric {name!r}: expected one such as mean:exact_match")
     value = measures.find_metric(computed).value
-    values = [value(*pair) for pair in zip(predictions, golds, strict=True)]
-    return board_averages.MEANS[chosen.mean](values)
+    return board_averages.MEANS[chosen.mean](list(map(value, predictions, golds)))
 
 
 def profile_averages(profile: str, values: Mapping[str, Any]) -> dict[str, float | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -23,18 +22,16 @@ def _without(parts: tuple[str, ...], text: str) -> str:
     return text
 
 
-STEPS: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {
-        "cut": lambda text: text.partition("\n\n")[0],
-        "strip": str.strip,
-        "nfkc": lambda text: normalize("NFKC", text),
-        "lower": str.lower,
-        "upper": str.upper,
-        "quotes": lambda text: text.strip("'").strip('"'),
-        "prefixes": partial(_without, ("応答:", "回答:", "答え:")),
-        "english_prefixes": partial(_without, ("ANSWER:", "RESPONSE:")),
-    }
-)
+STEPS: Mapping[str, Callable[[str], str]] = {
+    "cut": lambda text: text.partition("\n\n")[0],
+    "strip": str.strip,
+    "nfkc": lambda text: normalize("NFKC", text),
+    "lower": str.lower,
+    "upper": str.upper,
+    "quotes": lambda text: text.strip("'").strip('"'),
+    "prefixes": partial(_without, ("応答:", "回答:", "答え:")),
+    "english_prefixes": partial(_without, ("ANSWER:", "RESPONSE:")),
+}
 """What a profile may do to an output, by the names that its file uses."""
 
 

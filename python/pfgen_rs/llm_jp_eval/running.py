@@ -308,10 +308,7 @@ def _stated(
             return None, sampling
         case [first, *_]:  # each task has its own
             stated["shots"] = first
-    try:
-        return typed(PromptSettings, {"chat": settings.prompts.chat, **stated}), sampling
-    except InputError:
-        return None, sampling
+    return typed(PromptSettings, {"chat": settings.prompts.chat, **stated}), sampling
 
 
 def _sent(sampling: Mapping[str, float | None], matched: Matched) -> dict[str, float | None]:

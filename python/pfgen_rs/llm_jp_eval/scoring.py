@@ -104,9 +104,8 @@ def evaluate(
         frames.append(frame)
         if data.labels:
             labels = [measures.normalized_gold(label) for label in data.labels]
-            out_of_label[f"{data.task}_ool"] = float(
-                1 - frame["pred"].is_in(labels).sum() / len(frame)
-            )
+            labelled = int(frame["pred"].is_in(labels).sum())
+            out_of_label[f"{data.task}_ool"] = 1 - labelled / len(frame)
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
@@ -480,8 +479,8 @@ def write_results(
     templates = {data.task: settings.prompts.template(data) for data in datas}
     board = registry.find_profile(settings.profile)
     every = settings.all_tasks or {*board.tasks} <= templates.keys()
-    every = every and board.averaging == "means"  # other boards average elsewhere
-    result = result_content(chosen, templates, config, chosen.averages if every else None)
+    means = chosen.averages if every and board.averaging == "means" else None  # others do elsewhere
+    result = result_content(chosen, templates, config, means)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
     record["result_sha256"] = hashlib.sha256(result).hexdigest()

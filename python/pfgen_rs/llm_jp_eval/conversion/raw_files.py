@@ -154,9 +154,8 @@ class RawFiles:
 
     def of(self, need: str) -> list[RawFile]:
         """Returns the file of this name, or the files of this folder in the order of their names."""
-        if not is_folder(need):
-            return [self.files[need]] if need in self.files else []
-        return [self.files[name] for name in sorted(self.files) if name.startswith(need)]
+        names = sorted(name for name in self.files if need in (name, _folder_of(name)))
+        return [self.files[name] for name in names]
 
     def missing(self, task: str) -> tuple[str, ...]:
         """Returns the names of files and folders that a task needs and that were not found."""

@@ -150,11 +150,10 @@ def _with_parentheses(document: "Document", label: str) -> str:
             inner = next(sentences, None)
             place = _PLACE.search(inner.misc_comment) if inner else None
             if inner is None or place is None:
-                raise InputError(
-                    f"'括弧削除' in the comment of sentence {sentence.sid!r}, but no '括弧始:（ 括弧終:）"
-                    " 括弧位置:3' or the like in that of the next one",
-                    path=label,
+                problem = (
+                    f"'括弧削除' in sentence {sentence.sid!r}, but no '括弧位置:3' in the next one"
                 )
+                raise InputError(problem, path=label)
             at = int(place[3])
             text = text[:at] + place[1] + inner.text + place[2] + text[at:]
         texts.append(text)

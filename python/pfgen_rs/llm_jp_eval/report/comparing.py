@@ -243,9 +243,11 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     parts, missing = column.present(run.known), column.missing(run.known)
     samples = sum(run.counts.get(task, 0) for task in {part.task for part in parts})
     lacking = column.lacking(run.known) if column.kind == "average" else ()
+    value: float | None
     scores = [part.weight * run.score(part.task, part.metric) for part in parts]
-    total = scores[0] if len(scores) == 1 else math.fsum(scores)  # which makes -0.0 0.0
-    value = total if column.has_value(run.known) else None
+    value = scores[0] if len(scores) == 1 else math.fsum(scores)  # -0.0 stays
+    if not column.has_value(run.known):
+        value = None
     is_average = column.kind != "task" and not column.needs_all and not column.is_correlation
     stated = run.stated.get(column.name) if is_average or not column.parts else None
     if stated in (0, -1) and not parts and column.parts:

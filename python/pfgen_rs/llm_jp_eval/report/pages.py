@@ -63,8 +63,6 @@ def _report_page(
         nav=(),
         here="",
         report=report,
-        categories=report.of_kind("category"),
-        tasks=report.of_kind("task"),
         level=f"{LEVEL * 100:g}",
         pairs=report.pairs if len(report.runs) == 2 else report.shown_pairs(),
         value_text=value_text,
@@ -75,7 +73,6 @@ def _report_page(
         stack=PARTS,
         told=[name for name in mean_shares(every) if name not in FORMS],
         samples=samples,
-        signatures=list(dict.fromkeys(filter(None, report.signatures.values()))),
         data={"index": INDEX, "chunks": list(map(_CHUNK.format, range(len(starts))))},
         payloads=payloads,
     )
@@ -305,12 +302,10 @@ def radar(
     """
     columns = _drawn_columns(report, report.runs, "category")
     if len(report.runs) > _MOST:
-        raise PlotError(
-            f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars show more)"
-        )
+        raise PlotError(f"too many runs for a radar chart: {len(report.runs)}, at most {_MOST}")
     if len(columns) < _FEWEST_AXES:
         raise PlotError(
-            f"a radar chart needs at least {_FEWEST_AXES} categories, found {len(columns)}: draw bars instead"
+            f"too few categories for a radar chart: {len(columns)}, at least {_FEWEST_AXES}"
         )
     with drawing(language, font) as look:
         figure = look.figure(title, "Scores by category", 7.4, 6.4 + 0.24 * len(report.runs))

@@ -92,10 +92,7 @@ class Report:
 
 
 def report_of(
-    runs: Sequence[ReportRun],
-    *,
-    average: str | None = None,
-    tasks: Sequence[str] | None = None,
+    runs: Sequence[ReportRun], *, average: str | None = None, tasks: Sequence[str] | None = None
 ) -> Report:
     """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
 
@@ -133,7 +130,7 @@ def report_of(
     pairs = [pair for each in kinds for pair in comparing.compared_columns(shared, each)]
     main = [pair for pair in pairs if pair.column == average]
     profiles = {run.name: run.scored.get("profiles", {}) for run in ordered}
-    return Report(
+    report = Report(
         runs=tuple(names),
         average=average,
         columns=columns,
@@ -141,15 +138,13 @@ def report_of(
         pairs=tuple(pairs),
         ranks=_ranks(names, main),
         samples=shared[0].counts,
-        notes=(
-            *notes,
-            *_notes_on_runs(runs, found, columns, average, board),
-            *_not_told_apart(main, shared[0].counts),
-        ),
+        notes=(),
         signatures={run.name: run.signature for run in ordered},
         diagnoses={run.name: run.diagnosis for run in ordered},
         profiles={name: own for name, own in profiles.items() if len(own) > 1},
     )
+    told = *notes, *_notes_on_runs(runs, report, board), *_not_told_apart(report)
+    return replace(report, notes=told)
 
 
 def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
@@ -184,14 +179,9 @@ def per_task(counts: Collection[int]) -> str:
     return f"{least:,} to {most:,} samples per task"
 
 
-def _notes_on_runs(
-    runs: Sequence[ReportRun],
-    estimates: Mapping[str, Mapping[str, comparing.ColumnEstimate]],
-    columns: Sequence[comparing.Column],
-    average: str,
-    board: Profile,
-) -> Iterator[str]:
+def _notes_on_runs(runs: Sequence[ReportRun], report: Report, board: Profile) -> Iterator[str]:
     """Yield remarks on what files of runs state, and on what runs lack."""
+    average, columns = report.average, report.columns
     needs = (
         f"{average} needs tasks of all its categories; not run"
         if average == board.average
@@ -200,7 +190,7 @@ def _notes_on_runs(
     yield from told_of({run.name: run.ignored for run in runs if run.ignored}, len(runs))
     facts, means = {}, {}
     for run in runs:
-        found = estimates[run.name]
+        found = report.estimates[run.name]
         partial = [column for column in columns if found[column.name].partial]
         tasks = [t for c in partial if c.kind == "category" for t in found[c.name].missing]
         names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
@@ -227,15 +217,14 @@ def _notes_on_runs(
         )
 
 
-def _not_told_apart(
-    pairs: Sequence[comparing.ColumnPair], counts: Mapping[str, int]
-) -> Iterator[str]:
+def _not_told_apart(report: Report) -> Iterator[str]:
     """Yield which averages are not significantly different, and which differences would be."""
+    pairs = report.pairs_in(report.average)
     same = [pair for pair in pairs if not pair.is_sure]
     if not same:
         return
     least = [pair.minimum_detectable for pair in same if pair.minimum_detectable]
-    what = f"cannot be told apart in {same[0].column} with {per_task(counts.values())}"
+    what = f"cannot be told apart in {report.average} with {per_task(report.samples.values())}"
     if len(pairs) > 1:
         told = f"{len(same):,} of {len(pairs):,} pairs {what}"
         if least:

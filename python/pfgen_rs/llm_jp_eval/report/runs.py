@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,11 +22,8 @@ from pfgen_rs.stats.shares import Clusters
 
 _MUST_AGREE = ("profile", "split")
 """Settings that decide what the figures mean."""
-_MAY_DIFFER = (
-    *("shots", "prompt", "mode", "max_tokens"),
-    *("temperature", "seed", "top_p", "raw", "v"),
-    *scoring.ELSEWHERE,
-)
+_OFTEN = "shots", "prompt", "mode", "max_tokens"
+_MAY_DIFFER = *_OFTEN, *scoring.SAMPLING, "raw", "v", *scoring.ELSEWHERE
 """Settings that may be what is compared."""
 _UNKNOWN = "unknown"
 
@@ -183,18 +179,15 @@ def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
 
 
 def _check_settings(runs: Sequence[ReportRun]) -> None:
-    for name, times in Counter(run.name for run in runs).items():
-        if times > 1:
-            raise InputError(
-                f"duplicate run name {name!r}: give each run once, under a name of its own"
-            )
+    names = [run.name for run in runs]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"duplicate run name {twice!r}: give each run a name of its own")
     first = runs[0]
     for run, name in product(runs[1:], _MUST_AGREE):
         one, other = first.settings.get(name), run.settings.get(name)
         if one != other and not {one, other} & {None, _UNKNOWN}:
             raise InputError(
-                f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other}): compare "
-                f"runs with the same {name}"
+                f"{first.name!r} and {run.name!r} have different {name}s ({one} and {other})"
             )
 
 
@@ -230,14 +223,11 @@ def _alignment_notes(runs: Sequence[ReportRun], counts: Mapping[str, int]) -> It
     yield from told_of(texts, len(runs))
 
 
-def told_of(texts: Mapping[str, str], runs: int) -> list[str]:
-    """Returns texts by run once each, with the names of their runs unless all `runs` have them."""
-    names: dict[str, list[str]] = {}
-    for run, text in texts.items():
-        names.setdefault(text, []).append(run)
-    return [
-        text if len(own) == runs else f"{text} ({', '.join(own)})" for text, own in names.items()
-    ]
+def told_of(texts: Mapping[str, str], runs: int) -> Iterator[str]:
+    """Yield texts by run once each, with the names of their runs unless all `runs` have them."""
+    for text in dict.fromkeys(texts.values()):
+        names = [run for run, own in texts.items() if own == text]
+        yield text if len(names) == runs else f"{text} ({', '.join(names)})"
 
 
 # Reads result files, also of the published tool.
