@@ -812,3 +812,32 @@ def test_signatures_name_edited_profiles_and_limits_by_task(
         assert "|n:9,jamp=2|" in found[-1]
     registry._forget()
     assert found[0] != found[1]
+
+
+def test_averages_of_a_board_have_one_column_each(data: Path, tmp_path: Path) -> None:
+    datas = read_tasks(data, ["jamp", "jsem"])
+    plan = planned(datas, ScoreSettings("nejumi4"))
+    outputs = {each.task: [sample.output for sample in each.samples] for each in plan.datas}
+    made = evaluate(plan.datas, outputs, "nejumi4")
+    config = score_config(*plan)
+    write_results(tmp_path / "run", plan.datas, {"nejumi4": made}, config, plan.settings)
+    found = report_of(read_report_runs([tmp_path / "run"]))
+    estimates = found.estimates["run"]
+    told = [column.name for column in found.columns]
+    assert not any("(partial)" in name for name in told)
+    assert all(estimates[name].value is not None for name in told)
+    assert estimates["GLP_意味解析"].value == made.averages["GLP_意味解析"]
+    assert found.notes == ("without intervals and tests: averages of nejumi4 (*: lacks parts)",)
+
+
+def test_a_single_cluster_has_no_interval(data: Path) -> None:
+    run = made_run("one", chosen=["jsquad"], samples=8)
+    texts = run.frame.with_columns(input=pl.lit("文章：同じ\n質問：何"), value=pl.lit(1.0))
+    found = report_of([replace(run, frame=texts)]).estimates["one"]["jsquad"]
+    assert (found.value, found.low, found.high) == (1.0, None, None)
+
+
+def test_text_in_markdown_is_escaped_where_it_must_be(folder: Path) -> None:
+    text = jp_eval("report", folder / "some", "-f", "markdown").stdout
+    assert "llm-jp-eval|v:" in text
+    assert "&#x27;" not in text

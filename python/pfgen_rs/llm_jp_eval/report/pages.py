@@ -199,15 +199,21 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 # Figures of runs (requires the extra `plots`): a radar chart, and bars with intervals.
 
 
+_MOST_DRAWN = 16  # axes or panels
+
+
 def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
     """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
-    return [
+    found = [
         column
         for column in report.columns
         if column.kind in kinds
         and column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in runs)
     ]
+    if len(found) > _MOST_DRAWN:  # figures of figures are left out
+        found = [column for column in found if column.parts][:_MOST_DRAWN]
+    return found
 
 
 def _starred(report: Report, columns: Sequence[Column], look: Look) -> tuple[list[str], str]:

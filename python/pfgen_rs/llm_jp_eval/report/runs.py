@@ -65,8 +65,15 @@ class ReportRun:
     @property
     def not_computed(self) -> Mapping[str, str]:
         """Scores that are missing, with the reason."""
-        own = self.scored.get("profiles", {}).get(self.scored.get("profile"), {})
-        found: Mapping[str, str] = own.get("not_computed", {})
+        found: Mapping[str, str] = self.scored_profile.get("not_computed", {})
+        return found
+
+    @property
+    def scored_profile(self) -> Mapping[str, Any]:
+        """What `scores.json` says of the run's profile, empty if there is none."""
+        found: Mapping[str, Any] = self.scored.get("profiles", {}).get(
+            self.scored.get("profile"), {}
+        )
         return found
 
     @cached_property
@@ -321,7 +328,7 @@ def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) 
                 raise InputError(f"the outputs of {task} must be samples with input, pred and gold")
             continue
         own = named.get(task) or ([*tasks()[task].metrics] if task in tasks() else [])
-        used = [metric for metric in own if metric in figures and not measures.unavailable(metric)]
+        used = [metric for metric in own if metric in figures]
         computed = {find_profile(profile).computed.get(metric, metric): metric for metric in used}
         inputs, preds, golds = columns
         frame, values = scoring.evaluated_predictions(
@@ -340,7 +347,7 @@ def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) 
     known_signature = signature if isinstance(signature, str) else None
     settings = _settings(known_signature)
     if found and find_profile(profile).averaging != "means":
-        of_file |= shown_averages(profile, found)
+        of_file |= shown_averages(profile, {**found, "partial": ()})
     frame = pl.concat(frames)
     made_here = frozenset(differing)
     return ReportRun(
