@@ -263,19 +263,9 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     se, low, high = None, None, None
     if value is not None and sampled:
         se, (low, high) = _error(run, column, parts, value)
-    return ColumnEstimate(
-        run.name,
-        column.name,
-        value,
-        se,
-        low,
-        high,
-        samples,
-        missing,
-        lacking,
-        sampled,
-        incomplete=not sampled and column.name in run.scored_profile.get("partial", ()),
-    )
+    is_partial = not sampled and column.name in run.scored_profile.get("partial", ())
+    own = value, se, low, high, samples, missing, lacking, sampled, is_partial
+    return ColumnEstimate(run.name, column.name, *own)
 
 
 def _error(

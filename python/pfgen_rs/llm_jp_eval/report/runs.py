@@ -337,7 +337,7 @@ def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) 
         frames.append(frame)
         metrics[task] = tuple(dict.fromkeys([*used, *own]))
         made = {f"{task}_{computed[metric]}": value for metric, value in values.items()}
-        same = {name: of for name, of in made.items() if same_score(of, scores.get(name, of))}
+        same = {n: value for n, value in made.items() if same_score(value, scores.get(n, value))}
         differing |= {f"{task}_{metric}" for metric in own} - same.keys()
         scores |= same
     if not frames:
