@@ -23,8 +23,8 @@ import jpeval_oracle as oracle
 from jpeval_oracle import TEXTS, WILD_TEXTS
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io import code_points
 from pfgen_rs.llm_jp_eval import (
-    code_points,
     correlation,
     mean,
     measures,

@@ -29,6 +29,7 @@ from pfgen_rs.llm_jp_eval.averaging import score_texts
 from pfgen_rs.llm_jp_eval.evaluation_files import Sample, read_task
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, items
 from pfgen_rs.llm_jp_eval.scoring import ScoreSettings
+from pfgen_rs.stats import means
 
 BOARDS = ("swallow", "nejumi4", "nejumi3")
 
@@ -94,11 +95,11 @@ NUMBERS = st.lists(st.floats(0, 1), min_size=1, max_size=140)
 
 @given(NUMBERS)
 def test_sums_are_those_of_the_boards(values: list[float]) -> None:
-    assert board_averages.running_mean(values) == running(values) / len(values)
-    assert board_averages.numpy_mean(values) == pairwise(values) / len(values)
-    assert board_averages.kahan_mean(values) == kahan(values) / len(values)
+    assert means.running_mean(values) == running(values) / len(values)
+    assert means.numpy_mean(values) == pairwise(values) / len(values)
+    assert means.kahan_mean(values) == kahan(values) / len(values)
     exact = sum(map(Fraction, values), Fraction()) / len(values)
-    assert abs(Fraction(board_averages.kahan_mean(values)) - exact) < 1e-15
+    assert abs(Fraction(means.kahan_mean(values)) - exact) < 1e-15
 
 
 def running(values: Sequence[float]) -> float:

@@ -1,6 +1,7 @@
 """Reports: their figures, runs that differ, and the commands `report` and `plot`."""
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -22,6 +23,7 @@ from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval import averages, registry
 from pfgen_rs.llm_jp_eval.averaging import AVERAGED, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
+from pfgen_rs.llm_jp_eval.plans import plan as planned
 from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
@@ -32,6 +34,7 @@ from pfgen_rs.llm_jp_eval.scoring import (
     ScoreSettings,
     evaluate,
     score_config,
+    signature,
     standard_errors,
     write_results,
 )
@@ -743,3 +746,98 @@ def test_reports_are_written_as_markdown(folder: Path, tmp_path: Path) -> None:
     [row] = [line for line in rows if "a&#124;b&lt;img src=x&gt;&#96;c" in line and "to" in line]
     assert row.count("|") == 7
     assert "| AVR |" in text
+
+
+# Files beside result.json that are not of it, and metrics that a file states itself
+
+
+MALFORMED: list[tuple[str, Any]] = [
+    ("result_sha256", "0" * 64),
+    ("result_sha256", None),
+    ("profiles", []),
+    ("profiles", {"1.3.0": {"scores": {}, "averages": {"AVR": "high"}, "partial": []}}),
+    ("profiles", {"1.3.0": {"scores": {}, "averages": {"AVR": 1.0}, "partial": None}}),
+    ("profiles", {"1.3.0": {"scores": {}, "averages": {}, "partial": [], "not_computed": [1]}}),
+    ("diagnosis", {"jamp": {"samples": "many", "right": 1}}),
+    ("diagnosis", {"jamp": 1}),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), MALFORMED)
+def test_scores_of_other_outputs_or_of_another_form_are_ignored(
+    folder: Path, tmp_path: Path, key: str, value: Any
+) -> None:
+    shutil.copytree(folder / "some", tmp_path / "run")
+    path = tmp_path / "run" / "scores.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {key: value}), "utf-8")
+    [run] = read_report_runs([tmp_path / "run"])
+    assert run.scored == {}
+    assert any("scores.json is ignored" in note for note in report_of([run]).notes)
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_metrics_of_a_file_count_instead_of_the_registered_ones(
+    data: Path, tmp_path: Path, beside: bool
+) -> None:
+    [mawps] = read_tasks(data, ["mawps"])
+    datas = [replace(mawps, metrics=("char_f1", "set_f1"))]
+    outputs = {"mawps": [f"{sample.output}0" for sample in mawps.samples]}
+    made = evaluate(datas, outputs)
+    settings = ScoreSettings()
+    config = score_config(datas, settings)
+    write_results(tmp_path / "run", datas, {"1.3.0": made}, config, settings)
+    if not beside:
+        (tmp_path / "run" / "scores.json").unlink()
+    found = jp_json("report", tmp_path / "run")["scores"]["run"]
+    assert found["mawps"]["value"] == pytest.approx(made.scores["mawps_char_f1"], abs=1e-4)
+    assert found["mawps"]["sampled"]
+    assert "MR" not in found or found["MR"]["value"] is None
+    assert "mawps (exact_match)" not in found
+
+
+def test_signatures_name_edited_profiles_and_limits_by_task(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'tasks = ["jamp", "jsem"]\nlimit = 9\n[task_limits]\njamp = 2\n'
+    own = tmp_path / "mine.toml"
+    monkeypatch.setattr(registry, "_folders", [tmp_path])
+    found = []
+    for more in ("", "# edited\n"):
+        own.write_text(text + more, "utf-8")
+        registry._forget()
+        made = planned(read_tasks(data, ["jamp", "jsem"]), ScoreSettings("mine"))
+        found.append(signature(*made))
+        digest = hashlib.sha256(own.read_bytes()).hexdigest()[:8]
+        assert f"|profile:mine@{digest}|" in found[-1]
+        assert "|n:9,jamp=2|" in found[-1]
+    registry._forget()
+    assert found[0] != found[1]
+
+
+def test_averages_of_a_board_have_one_column_each(data: Path, tmp_path: Path) -> None:
+    datas = read_tasks(data, ["jamp", "jsem"])
+    plan = planned(datas, ScoreSettings("nejumi4"))
+    outputs = {each.task: [sample.output for sample in each.samples] for each in plan.datas}
+    made = evaluate(plan.datas, outputs, "nejumi4")
+    config = score_config(*plan)
+    write_results(tmp_path / "run", plan.datas, {"nejumi4": made}, config, plan.settings)
+    found = report_of(read_report_runs([tmp_path / "run"]))
+    estimates = found.estimates["run"]
+    told = [column.name for column in found.columns]
+    assert not any("(partial)" in name for name in told)
+    assert all(estimates[name].value is not None for name in told)
+    assert estimates["GLP_意味解析"].value == made.averages["GLP_意味解析"]
+    assert found.notes == ("without intervals and tests: averages of nejumi4 (*: lacks parts)",)
+
+
+def test_a_single_cluster_has_no_interval(data: Path) -> None:
+    run = made_run("one", chosen=["jsquad"], samples=8)
+    texts = run.frame.with_columns(input=pl.lit("文章：同じ\n質問：何"), value=pl.lit(1.0))
+    found = report_of([replace(run, frame=texts)]).estimates["one"]["jsquad"]
+    assert (found.value, found.low, found.high) == (1.0, None, None)
+
+
+def test_text_in_markdown_is_escaped_where_it_must_be(folder: Path) -> None:
+    text = jp_eval("report", folder / "some", "-f", "markdown").stdout
+    assert "llm-jp-eval|v:" in text
+    assert "&#x27;" not in text

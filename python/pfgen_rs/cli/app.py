@@ -175,7 +175,7 @@ COMMANDS = {
     "harness-path": Deferred(
         "watch",
         "harness_path",
-        "Print only the path of the task files for an evaluation harness.",
+        "Write the task files for an evaluation harness, and print only the path of their folder.",
     ),
     "index": Deferred(
         "index",

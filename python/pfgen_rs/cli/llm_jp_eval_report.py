@@ -11,7 +11,7 @@ from rich.table import Table
 from pfgen_rs import lazy
 from pfgen_rs.cli import app, llm_jp_eval, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
-from pfgen_rs.io.text import plural
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ else:
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
 _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
-_CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
+_CORRECTED = "p (Holm): corrected for {}; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _LOST = "lost to form"
 _HEADINGS = {"all": "several", "form": "any form"}
@@ -132,7 +132,7 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
 
     Several runs are numbered by descending average, and tables refer to them by number.
     """
-    columns = report.of_kind("task" if by_task else "category")
+    columns = report.of_kind("task" if by_task else "category") or report.of_kind("task")
     if len(report.runs) == 1:
         parts: list[RenderableType] = [_single_table(report, columns)]
     else:
@@ -145,7 +145,8 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
     for run, own in report.profiles.items():
         tables = list(profile_tables(own, run if len(report.runs) > 1 else ""))
         parts += tables if len(report.runs) == 1 else tables[-1:]
-    parts += _diagnosis_parts(report.diagnoses)
+    main = next((name for own in report.profiles.values() for name in own), "")
+    parts += _diagnosis_parts(report.diagnoses, f"{_LOST} in {main}" if main else _LOST)
     parts.append(terminal.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
     return [*parts, *(terminal.cell(each) for each in signatures)]
@@ -242,8 +243,9 @@ def _pair_parts(report: reports.Report, columns: "Sequence[Column]") -> Iterator
     shown = terminal.first_that_fits(*tables)
     yield shown
     yield terminal.cell(_DIFFERENCES)
-    sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in found}))
-    yield terminal.cell(_CORRECTED.format(sizes))
+    *sizes, last = sorted({pair.family for pair in found})
+    told = " or ".join([*(f"{size:,}" for size in sizes), counted(last, "test")])
+    yield terminal.cell(_CORRECTED.format(told))
     if smallest := max(pair.smallest_p for pair in found):
         yield terminal.cell(permutation.resolution_text(smallest))
     if str(shown.columns[-1].header) == "detectable":
@@ -303,12 +305,13 @@ def show_diagnosis(found: "Mapping[str, Diagnosis]") -> None:
     """Print what answers lost to form, by task, if they lost anything."""
     terminal.show(*_diagnosis_parts({"": found}))
     if lost := sum(own.counts["all"] for own in found.values()):
-        answers = plural(lost, "answer is", "answers are")
-        process.warn(f"{lost:,} {answers} wrong only for their form; scores do not count them")
+        told = plural(lost, "answer is wrong only for its", "answers are wrong only for their")
+        them = plural(lost, "it", "them")
+        process.warn(f"{lost:,} {told} form; scores do not count {them}")
 
 
 def _diagnosis_parts(
-    diagnoses: "Mapping[str, Mapping[str, Diagnosis]]",
+    diagnoses: "Mapping[str, Mapping[str, Diagnosis]]", title: str = _LOST
 ) -> Iterator[RenderableType]:
     """Yield a table of shares by task, or of their means by run if there are several."""
     from pfgen_rs.llm_jp_eval.diagnosis import FORMS, NAMES, mean_shares
@@ -329,7 +332,7 @@ def _diagnosis_parts(
         headings = [_HEADINGS.get(name, name.replace("_", " ")) for name in names]
         numbers = [*headings, "no."]
         tables.append(
-            terminal.new_table(first, *headings, numbers=numbers, title=_LOST, rows=cells)
+            terminal.new_table(first, *headings, numbers=numbers, title=title, rows=cells)
         )
     if rows:
         yield terminal.first_that_fits(*tables)
@@ -350,6 +353,7 @@ def plot(
     title: Title = None,
     language: Language = "en",
     font: Font = None,
+    task_folder: llm_jp_eval.TaskFolders = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
 
@@ -371,6 +375,7 @@ def plot(
     from pfgen_rs.drawing.figures import save
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
+    llm_jp_eval.add_folders(task_folder)
     found = reports.report_of(read_report_runs(runs))
     figure = pages.PLOTS[kind](found, title=title, language=language, font=font)
     save(figure, out)

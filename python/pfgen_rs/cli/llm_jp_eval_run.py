@@ -323,18 +323,19 @@ def _scores_table(
     record: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
 ) -> Table:
     """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
-    from pfgen_rs.llm_jp_eval.averaging import categories, split_score
+    from pfgen_rs.llm_jp_eval.averaging import categories, shown_averages, split_score
     from pfgen_rs.llm_jp_eval.registry import tasks
 
     profile, chosen = record["profile"], record["profiles"][record["profile"]]
     numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
     parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
+    averages = shown_averages(profile, {**chosen, "partial": ()})
     rows: list[list[str]] = []
     for category in categories():
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
-            mean = chosen["averages"].get(category)
-            told = "" if mean is None else report.average_text(mean, profile)
+            mean = averages.get(category)
+            told = "–" if mean is None else report.average_text(mean, profile)
             rows.append([category, "", "", told, "", "", ""])
         before = ""
         for name in names:

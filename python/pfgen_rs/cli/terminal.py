@@ -56,11 +56,16 @@ def markdown(*parts: RenderableType) -> str:
             marks = ["--:" if column.justify == "right" else "---" for column in part.columns]
             lines = [[cell_text(text.replace("\n", " ")) for text in row] for row in (head, *rows)]
             lines.insert(1, marks)
-            blocks += [f"**{cell_text(str(part.title))}**"] if part.title else []
+            blocks += [f"**{_line_text(str(part.title))}**"] if part.title else []
             blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
         else:
-            blocks.append(cell_text(str(part)))
+            blocks.append(_line_text(str(part)))
     return "\n\n".join(blocks) + "\n"
+
+
+def _line_text(text: str) -> str:
+    """Escape text outside of tables, where bars and apostrophes have no effect."""
+    return cell_text(text).replace("&#124;", "|").replace("&#x27;", "'")
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:

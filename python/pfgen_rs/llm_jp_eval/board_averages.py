@@ -1,14 +1,11 @@
 """Averages of boards, to the last bit: the sums that they take, and what their code leaves out."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import np
-from pfgen_rs.llm_jp_eval.measures import mean, task_figure
+from pfgen_rs.llm_jp_eval.measures import task_figure
 from pfgen_rs.llm_jp_eval.registry import Profile
+from pfgen_rs.stats.means import kahan_mean, mean, numpy_mean, running_mean, running_sum
 
 Values = Mapping[str, Any]
 Averages = dict[str, float | None]
@@ -21,30 +18,6 @@ TOTALS = ("汎用的言語性能(GLP)_AVG", "アラインメント(ALT)_AVG", "T
 """Nejumi's averages of which the last needs both others."""
 _SKIPPED = {"score": 2, "control": 1}
 """Number of columns that the means of Nejumi's tables leave out, by mistake."""
-
-
-def running_mean(values: Sequence[float]) -> float:
-    """Returns the plain running sum of values, from the first to the last, divided by their number."""
-    return _running_sum(values) / len(values)
-
-
-def kahan_mean(values: Sequence[float]) -> float:
-    """Returns the mean by Kahan's sum, which pandas takes for the means of groups."""
-    if not len(values):
-        raise InputError("no values: a mean needs at least one sample")
-    total = rest = 0.0
-    for value in values:
-        part = value - rest
-        following = total + part
-        rest = following - total - part
-        total = following
-    return total / len(values)
-
-
-def numpy_mean(values: Iterable[float]) -> float | None:
-    """Returns numpy's sum of values divided by their number, `None` without any."""
-    column = np.array(list(values), np.float64)
-    return float(column.sum()) / len(column) if len(column) else None
 
 
 MEANS: Mapping[str, Callable[[Sequence[float]], float]] = {"exact": mean, "kahan": kahan_mean}
@@ -191,12 +164,8 @@ def _weighted_mean(given: Mapping[str, int], members: Mapping[str, float | None]
             by_weight.setdefault(given.get(name, 1), []).append(value)
     if not by_weight:
         return None
-    total = _running_sum([w * _running_sum(by_weight[w]) for w in sorted(by_weight)])
+    total = running_sum([w * running_sum(by_weight[w]) for w in sorted(by_weight)])
     return total / sum(w * len(values) for w, values in by_weight.items())
-
-
-def _running_sum(values: Sequence[float]) -> float:
-    return reduce(add, values, 0.0)  # `sum` compensates from Python 3.12 on
 
 
 def partial(profile: Profile, values: Values) -> list[str]:

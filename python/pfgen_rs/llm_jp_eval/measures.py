@@ -13,24 +13,21 @@ here. `task_metric` registers figures of all samples of a task together, such as
 Plain Python is what native code is held to, and what texts go through that native code does not take.
 """
 
-import math
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, partial
 from importlib.util import find_spec
-from operator import mul
 from types import MappingProxyType, ModuleType
 from typing import TypeVar
 from unicodedata import normalize
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.registry import Registry
-from pfgen_rs.stats.correlation import pearson_values, spearman_values
+from pfgen_rs.stats.correlation import bounded_pearson, pearson_values, spearman_values
+from pfgen_rs.stats.means import mean as mean
 
 CORRELATIONS = ("pearson", "spearman")
 """Figures of all samples of a task together."""
@@ -48,7 +45,6 @@ _LATIN_1 = re.compile("[\x80-\xff]+")
 _NOT_WORD = re.compile(r"\W")  # neither `str.isalnum` nor an underscore
 _NO_NUMBER = -2.0
 _NEITHER_DIGIT_NOR_POINT = re.compile("[^0-9.]+")
-_FEW = 64  # values, for which `statistics.mean` is as fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,22 +263,6 @@ def check_types(texts: Sequence[str], place: str) -> None:
             raise InputError(f"{place}expected text in row {row}, found {kind}")
 
 
-def mean(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """Returns the mean of float64 values exactly as `statistics.mean`: computed exactly, then rounded once.
-
-    Raises `InputError` without values.
-    """
-    if not len(values):
-        raise InputError("no values: a mean needs at least one sample")
-    if len(values) > _FEW:
-        column = np.asarray(values, dtype=np.float64)
-        if np.isfinite(column).all():
-            numbers, counts = np.unique(column, return_counts=True)
-            total = sum(map(mul, map(Fraction, numbers.tolist()), counts.tolist()))
-            return float(total / len(column))
-    return float(statistics.mean(map(float, values)))
-
-
 def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
     """Returns `pearson` or `spearman` (average ranks for ties) of predicted and gold numbers.
 
@@ -298,7 +278,7 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     found, expected = _numbers(predictions, golds)
     if name == "spearman":
         found, expected = (pl.Series(each).rank().to_numpy() for each in (found, expected))
-    return _pearson(found, expected)
+    return bounded_pearson(found, expected)
 
 
 for _name in CORRELATIONS:
@@ -338,18 +318,3 @@ def _gold_number(row: int, text: str) -> float:
         return float(normalized_gold(text))
     except ValueError:
         raise InputError(f"gold {row}: expected a number, found {text!r}") from None
-
-
-def _pearson(x: Floats, y: Floats) -> float:
-    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
-        return 0.0
-    with np.errstate(all="ignore"):
-        found = float(_unit_deviations(x) @ _unit_deviations(y))
-    return 0.0 if math.isnan(found) else max(-1.0, min(1.0, found))
-
-
-def _unit_deviations(values: Floats) -> Floats:
-    """Returns deviations from the mean, scaled to a length of 1."""
-    deviations = values - values.mean()
-    deviations /= np.abs(deviations).max()  # squares of large numbers would be infinite
-    return np.asarray(deviations / np.sqrt(deviations @ deviations))

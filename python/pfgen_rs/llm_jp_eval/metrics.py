@@ -5,9 +5,10 @@ from functools import partial
 from typing import Any
 
 from pfgen_rs import InputError, _native
+from pfgen_rs.io import code_points
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval import code_points, measures, reading
+from pfgen_rs.llm_jp_eval import measures, reading
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 

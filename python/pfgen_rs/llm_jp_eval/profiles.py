@@ -10,6 +10,7 @@ from pfgen_rs.llm_jp_eval import board_averages, measures
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
 from pfgen_rs.llm_jp_eval.reading import prediction
 from pfgen_rs.llm_jp_eval.registry import Profile, find_profile, find_task, of_task
+from pfgen_rs.stats.means import kahan_mean
 
 VARIANTS = ("jmmlu_SymbolChoice", "jmmlu_IncorrectChoice")
 """Tasks made of jmmlu's samples, whose answers must say the same as those to jmmlu."""
@@ -152,9 +153,9 @@ def board_values(
             values = own[column].drop_nulls()
             if len(values):
                 table = found.setdefault(f"{kind}_{shots}shot", {})
-                table[task] = board_averages.kahan_mean(values.to_list())
+                table[task] = kahan_mean(values.to_list())
         if task == "jmmlu" and all(f"{each}@{shots}" in rows for each in VARIANTS):
             texts = (rows[f"{each}@{shots}"]["pred"] for each in (task, *VARIANTS))
             agreement = [robustness(*each) for each in zip(*texts, strict=True)]
-            found[f"jmmlu_robust_{shots}shot"] = board_averages.kahan_mean(agreement)
+            found[f"jmmlu_robust_{shots}shot"] = kahan_mean(agreement)
     return found

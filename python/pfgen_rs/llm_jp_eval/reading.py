@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 from unicodedata import normalize
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import code_points
+from pfgen_rs.io import code_points
 from pfgen_rs.llm_jp_eval.extraction import extracted
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile
 
-if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.evaluation_files import TaskData
+
+class Readable(Protocol):
+    """What reading needs of a task's data, such as `TaskData`."""
+
+    @property
+    def task(self) -> str: ...  # noqa: D102
+    @property
+    def reading(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def answer_pattern(self) -> str | None: ...  # noqa: D102
 
 
 def _without(parts: tuple[str, ...], text: str) -> str:
@@ -51,7 +59,7 @@ def predictions(outputs: Sequence[str], profile: str = DEFAULT, task: str = "") 
     return read_all(outputs, find_profile(profile).steps(task))
 
 
-def task_predictions(data: TaskData, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
+def task_predictions(data: Readable, outputs: Sequence[str], profile: str = DEFAULT) -> list[str]:
     """Returns the predictions in outputs of a task: read by its steps, or the profile's, then extracted.
 
     Raises `SettingsError` as `prediction` does, and `InputError` as `extraction.extracted` does.

@@ -96,7 +96,7 @@ class TaskInfo:
     @property
     def is_own(self) -> bool:
         """Whether the task is not one of this package."""
-        return self.path.is_file() and _PACKAGE not in self.path.parents
+        return is_own(self.path)
 
     def described(self) -> dict[str, Any]:
         """Returns the task as JSON types, without what is not known and where its files are."""
@@ -155,6 +155,11 @@ class Profile:
     def steps(self, task: str) -> tuple[str, ...]:
         """Returns the steps from a task's outputs to predictions."""
         return of_task(self.task_reading, task, self.reading)
+
+
+def is_own(path: Path) -> bool:
+    """Whether a task or profile from this file is not one of this package."""
+    return path.is_file() and _PACKAGE not in path.parents
 
 
 def plain_name(task: str) -> str:

@@ -1,5 +1,6 @@
 """Scores of outputs: of every sample, of tasks and categories."""
 
+import hashlib
 import io
 import json
 import os
@@ -320,9 +321,9 @@ def signature(
     is_unknown = chosen.sampling is None and made.max_tokens is None
     parts = [
         ("v", _native.__version__),
-        ("profile", chosen.profile),
+        ("profile", _profile_text(chosen.profile)),
         ("split", datas[0].split),
-        ("n", "all" if chosen.n is None else chosen.n),
+        ("n", _limits_text(datas, chosen)),
         ("shots", _shots_text(datas, chosen)),
         ("avg", registry.find_profile(chosen.profile).average or "none"),
         ("raw", evaluation_files.raw_digest(datas)),
@@ -336,6 +337,27 @@ def signature(
     return "|".join(["llm-jp-eval", *(f"{key}:{of}" for key, of in parts if of is not None)])
 
 
+def _profile_text(name: str) -> str:
+    """Returns the name of a profile, with a digest of its file if it is not one of this package."""
+    board = registry.find_profile(name)
+    is_own = registry.is_own(board.path)
+    return f"{name}@{hashlib.sha256(board.path.read_bytes()).hexdigest()[:8]}" if is_own else name
+
+
+def _limits_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings) -> str:
+    """Returns the number of samples of each task, and those of tasks that the profile limits otherwise."""
+    board, limits = registry.find_profile(settings.profile), {}
+    for data in datas if settings.n == board.limit else ():
+        limit = registry.of_task(board.task_limits, data.task, None)
+        if limit is not None and len(data.samples) <= limit:
+            limits[registry.plain_name(data.task)] = limit
+    return _with_own("all" if settings.n is None else settings.n, limits)
+
+
+def _with_own(number: int | str, own: Mapping[str, int]) -> str:
+    return f"{number}{''.join(f',{task}={of}' for task, of in own.items() if of != number)}"
+
+
 def _shots_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSettings) -> str:
     """Returns the number of examples, and those of tasks with a number of their own."""
     shots = settings.prompts.shots
@@ -344,8 +366,7 @@ def _shots_text(datas: Sequence[evaluation_files.TaskData], settings: ScoreSetti
     if settings.runs:
         return "+".join(map(str, settings.runs))
     numbers = {each.task: each.number_of_shots(shots) for each in datas}
-    own = (f",{task}={number}" for task, number in numbers.items() if number != shots)
-    return f"{shots}{''.join(own)}"
+    return _with_own(shots, numbers)
 
 
 def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
@@ -467,6 +488,7 @@ def write_results(
     result = result_content(chosen, templates, config, means)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
+    record["result_sha256"] = hashlib.sha256(result).hexdigest()
     atomic.write_atomic(place / run_files.RESULT, result)
     atomic.write_atomic(place / SAMPLES, samples.getvalue())
     text = json.dumps(record, ensure_ascii=False, indent=1)

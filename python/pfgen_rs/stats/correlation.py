@@ -391,3 +391,19 @@ def _centred_ranks_without(ranks: Floats, left_out: NDArray[np.int64]) -> Floats
     moved = ranks - np.where(ranks > own, 1.0, np.where(ranks == own, 0.5, 0.0)) - len(ranks) / 2
     moved[np.arange(len(left_out)), left_out] = 0.0
     return np.asarray(moved)
+
+
+def bounded_pearson(x: Floats, y: Floats) -> float:
+    """Returns Pearson's correlation of two columns; 0.0 where one is constant, or it is not a number."""
+    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
+        return 0.0
+    with np.errstate(all="ignore"):
+        found = float(_unit_deviations(x) @ _unit_deviations(y))
+    return 0.0 if math.isnan(found) else max(-1.0, min(1.0, found))
+
+
+def _unit_deviations(values: Floats) -> Floats:
+    """Returns deviations from the mean, scaled to a length of 1."""
+    deviations = values - values.mean()
+    deviations /= np.abs(deviations).max()  # squares of large numbers would be infinite
+    return np.asarray(deviations / np.sqrt(deviations @ deviations))

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -127,27 +127,32 @@ def category_columns(
     main = board.averages.get(board.average, ())
     found = [each for name, each in made.items() if name in main or each.has_value(known)]
     sts = _correlation_columns(_STS, "jsts", "category") if "jsts" in board.tasks else []
-    taken = {*made, *board.averages, *registry.tasks(), *(column.name for column in sts)}
+    others_of = board.averages if board.averaging == "means" else [board.average]
+    taken = {*made, *others_of, *registry.tasks(), *(column.name for column in sts)}
     others = [name for name in dict.fromkeys(stated) if name not in taken]
     return [*found, *(Column(name, "category", ()) for name in others), *sts]
 
 
 def task_columns(
-    chosen: Sequence[str], known: Iterable[str], taken: Container[str], profile: str
+    chosen: Sequence[str],
+    known: Iterable[str],
+    taken: Container[str],
+    profile: str,
+    mains: Mapping[str, str],
 ) -> list[Column]:
     """Returns a column for each of the `chosen` tasks, ordered by category; jsts has two.
 
-    `known`: the scores of the runs; those that registered tasks do not have follow, named after their task,
-    or after task and metric if that name is `taken` or the task has several.
+    `mains`: the metric of each. `known`: the scores of the runs; others than those follow, named
+    after their task, or after task and metric if that name is `taken` or the task has several.
     """
     homes, order = _homes(registry.find_profile(profile)), averaging.categories()
-    infos = [each for each in registry.tasks().values() if each.name in chosen and each.metrics]
+    infos = [each for each in registry.tasks().values() if mains.get(each.name)]
     found: list[Column] = []
     for info in sorted(infos, key=lambda each: _place(each, order, [*homes])):
-        if info.metrics[0] in measures.CORRELATIONS:
+        if mains[info.name] in measures.CORRELATIONS:
             found += _correlation_columns(info.name, info.name, "task")
         else:
-            part = Part(info.name, info.metrics[0], info.category, 1.0)
+            part = Part(info.name, mains[info.name], info.category, 1.0)
             found.append(Column(info.name, "task", (part,)))
     others = set(known) - {part.score for column in found for part in column.parts}
     own = [*registry.tasks(), *chosen, *(averaging.split_score(score, ())[0] for score in homes)]
@@ -208,7 +213,7 @@ class ColumnEstimate:
     `se`: standard error over samples. `low`, `high`: its interval. `samples`: how many the value rests on.
     `missing`: tasks of the column that were not run; `lacking`: categories of an average without any task.
     `sampled`: whether the value follows from samples, rather than from what a file states; others have no
-    interval.
+    interval. `incomplete`: whether the file calls it partial.
     """
 
     run: str
@@ -221,11 +226,12 @@ class ColumnEstimate:
     missing: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     sampled: bool = True
+    incomplete: bool = False
 
     @property
     def partial(self) -> bool:
         """Whether the value lacks tasks that it should have."""
-        return self.value is not None and bool(self.missing or self.lacking)
+        return self.value is not None and bool(self.missing or self.lacking or self.incomplete)
 
 
 def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
@@ -245,19 +251,21 @@ def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     if not column.has_value(run.known):
         value = None
     is_average = column.kind != "task" and not column.needs_all and not column.is_correlation
-    stated = run.stated.get(column.name) if is_average or not column.parts else None
+    is_own = registry.find_profile(run.profile or registry.DEFAULT).averaging != "means"
+    is_stated = is_average or is_own or not column.parts
+    stated = run.stated.get(column.name) if is_stated else None
     if stated in (0, -1) and not parts and column.parts:
         stated = None  # a category that was not run: 0 in version 1.3.0, -1 in Swallow's board
     sampled = all(part.score in run.sampled for part in parts)
     if stated is not None and (value is None or not averaging.same_score(value, stated)):
         value, missing, sampled = stated, (), False
-        lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
+        lacking = () if is_own else tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
     if value is not None and sampled:
         se, (low, high) = _error(run, column, parts, value)
-    return ColumnEstimate(
-        run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
-    )
+    is_partial = not sampled and column.name in run.scored_profile.get("partial", ())
+    own = value, se, low, high, samples, missing, lacking, sampled, is_partial
+    return ColumnEstimate(run.name, column.name, *own)
 
 
 def _error(
@@ -272,6 +280,8 @@ def _error(
         return se or None, correlation.correlation_interval(value, se or 0.0, items, LEVEL)
     if column.kind != "average" and len(parts) == 1:
         units = len(shares.cluster_sums(samples[0], clusters[0]))
+        if not se and clusters[0] is not None and (units == 1 or np.ptp(samples[0])):
+            return se, (None, None)
         if not se or (parts[0].metric == "exact_match" and clusters[0] is None):
             right = float(samples[0].sum()) * units / len(samples[0])
             return se, shares.wilson(min(right, units), units, LEVEL)

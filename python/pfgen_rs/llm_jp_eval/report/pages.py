@@ -16,7 +16,6 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.llm_jp_eval.diagnosis import FORMS, PARTS, mean_shares
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
-from pfgen_rs.llm_jp_eval.registry import tasks
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
@@ -114,7 +113,7 @@ def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
 
 def _closeness(run: ReportRun) -> pl.Series:
     """Returns the value of each sample, null where the task has correlations and texts are no numbers."""
-    correlated = {name for name, task in tasks().items() if task.metrics[0] in CORRELATIONS}
+    correlated = {task for task in run.tasks if run.main_metric(task) in CORRELATIONS}
     columns = run.frame.select("task", "value", "pred", "gold").iter_rows()
     values = [_close(*texts) if task in correlated else value for task, value, *texts in columns]
     return pl.Series(values, dtype=pl.Float64)
@@ -200,15 +199,21 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 # Figures of runs (requires the extra `plots`): a radar chart, and bars with intervals.
 
 
+_MOST_DRAWN = 16  # axes or panels
+
+
 def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
     """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
-    return [
+    found = [
         column
         for column in report.columns
         if column.kind in kinds
         and column.metric != "spearman"
         and any(report.estimates[run][column.name].value is not None for run in runs)
     ]
+    if len(found) > _MOST_DRAWN:  # figures of figures are left out
+        found = [column for column in found if column.parts][:_MOST_DRAWN]
+    return found
 
 
 def _starred(report: Report, columns: Sequence[Column], look: Look) -> tuple[list[str], str]:

@@ -79,7 +79,7 @@ class Report:
         for run in self.runs:
             for name, found in self.estimates[run].items():
                 row = {"run": run, "column": name, "kind": kinds[name], **asdict(found)}
-                del row["sampled"]
+                del row["sampled"], row["incomplete"]
                 rows.append(row | {k: ",".join(row[k]) for k in ("missing", "lacking")})
         return rows
 
@@ -115,10 +115,16 @@ def report_of(
     stated = [name for run in runs for name in run.stated]
     categories = comparing.category_columns(scores, stated, profile)
     taken = {average, *(column.name for column in categories)}
-    own = comparing.task_columns(sorted(known), scores, taken, profile)
+    mains = {task: run.main_metric(task) for run in reversed(runs) for task in run.tasks}
+    own = comparing.task_columns(sorted(known), scores, taken, profile, mains)
     columns = (*means, *categories, *own)
     shared, notes = aligned(runs)
     found = {run.name: {c.name: comparing.estimated(run, c) for c in columns} for run in runs}
+    there = {name for each in found.values() for name, own in each.items() if own.value is not None}
+    if board.averaging != "means" or not there & {*board.categories, "STS (r)"}:
+        columns = tuple(c for c in columns if c.name in there or c.kind == "task")
+        average = average if average in there else ""
+        found = {run: {c.name: own[c.name] for c in columns} for run, own in found.items()}
     values = {name: each[average].value if average else None for name, each in found.items()}
     names = sorted(values, key=lambda name: math.inf if (v := values[name]) is None else -v)
     by_name = {run.name: run for run in runs}
@@ -186,15 +192,22 @@ def _notes_on_runs(runs: Sequence[ReportRun], report: Report, board: Profile) ->
         if average == board.average
         else f"{average} counts categories that were not run as 0"
     )
+    yield from told_of({run.name: run.ignored for run in runs if run.ignored}, len(runs))
     facts, means = {}, {}
     for run in runs:
         found = report.estimates[run.name]
         partial = [column for column in columns if found[column.name].partial]
+        made = {} if board.averaging == "means" else run.scored_profile.get("averages", {})
         tasks = [t for c in partial if c.kind == "category" for t in found[c.name].missing]
         names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
         facts[run.name] = {
             "as stated by files, since they do not follow from predictions here, and so without intervals "
-            "and tests": ", ".join(c.name for c in columns if not found[c.name].sampled),
+            "and tests": ", ".join(
+                c.name for c in columns if not found[c.name].sampled and c.name not in made
+            ),
+            "without intervals and tests": f"averages of {board.name} (*: lacks parts)"
+            if made
+            else "",
             needs: ", ".join(found[average].lacking) if average else "",
             "marked with *, since some of their tasks were not run": names if tasks else "",
             "missing, since it was not computed": "; ".join(

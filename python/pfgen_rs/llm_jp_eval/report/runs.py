@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -14,7 +14,7 @@ from pfgen_rs.io.run_files import RESULT, output_names
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval import diagnosis, measures, scoring
-from pfgen_rs.llm_jp_eval.averaging import same_score, shown_averages, split_score
+from pfgen_rs.llm_jp_eval.averaging import same_score, shown_averages, side_by_side, split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_object
 from pfgen_rs.llm_jp_eval.reading import predictions
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
@@ -35,9 +35,10 @@ class ReportRun:
     `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `input`,
     `pred`, `gold` and `value` (the main metric; null for correlations). `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
-    name (`profile`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
-    the samples have (default: those registered). `stated`: averages and categories as the run's file states
-    them. `scored`: what `scores.json` says, empty if there is none.
+    name (`profile`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those of the run, of
+    which samples have values of the first (default: those registered). `differing`: scores that do not follow
+    from samples all the same. `stated`: averages and categories as the run's file states
+    them. `scored`: what `scores.json` says, empty if there is none. `ignored`: why it is ignored.
     """
 
     name: str
@@ -46,8 +47,10 @@ class ReportRun:
     settings: Mapping[str, str] = field(default_factory=dict)
     signature: str | None = None
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+    differing: frozenset[str] = field(default=frozenset(), repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
     scored: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    ignored: str = ""
 
     def __post_init__(self) -> None:
         if self.frame.is_empty():
@@ -56,14 +59,21 @@ class ReportRun:
     @property
     def profile(self) -> str:
         """The profile of the scores; empty if it is not known."""
-        name = self.settings.get("profile", _UNKNOWN)
+        name = self.settings.get("profile", _UNKNOWN).partition("@")[0]
         return "" if name == _UNKNOWN else name
 
     @property
     def not_computed(self) -> Mapping[str, str]:
         """Scores that are missing, with the reason."""
-        own = self.scored.get("profiles", {}).get(self.scored.get("profile"), {})
-        found: Mapping[str, str] = own.get("not_computed", {})
+        found: Mapping[str, str] = self.scored_profile.get("not_computed", {})
+        return found
+
+    @property
+    def scored_profile(self) -> Mapping[str, Any]:
+        """What `scores.json` says of the run's profile, empty if there is none."""
+        found: Mapping[str, Any] = self.scored.get("profiles", {}).get(
+            self.scored.get("profile"), {}
+        )
         return found
 
     @cached_property
@@ -93,15 +103,13 @@ class ReportRun:
     @cached_property
     def sampled(self) -> frozenset[str]:
         """The scores that follow from the samples, by `{task}_{metric}`."""
-        own = self.metrics
-        if own is None:
-            own = {name: task.metrics for name, task in tasks().items()}
-        return frozenset(
+        every = {
             f"{task}_{each}"
             for task in self.tasks
-            for each in own.get(task, ())
+            for each in self._metrics(task)
             if each in (self.main_metric(task), *measures.CORRELATIONS)
-        )
+        }
+        return frozenset(every - self.differing)
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -110,9 +118,11 @@ class ReportRun:
 
     def main_metric(self, task: str) -> str:
         """Returns the metric of which the samples of a task have values; empty if there is none."""
-        if task in tasks():
-            return tasks()[task].metrics[0]
-        return next(iter((self.metrics or {}).get(task, ())), "")
+        return next(iter(self._metrics(task)), "")
+
+    def _metrics(self, task: str) -> tuple[str, ...]:
+        registered = tasks()[task].metrics if task in tasks() else ()
+        return registered if self.metrics is None else self.metrics.get(task, registered)
 
     @cached_property
     def _rows(self) -> dict[str, pl.DataFrame]:
@@ -268,13 +278,33 @@ def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
     value by the first metric that is known here. Raises `InputError`.
     """
     file = Path(path)
-    record, _ = read_object(file)
-    beside = file.with_name(scoring.SCORES)
-    scored = read_object(beside)[0] if file.name == RESULT and beside.is_file() else {}
+    record, digest = read_object(file)
+    beside, scored, ignored = file.with_name(scoring.SCORES), {}, ""
+    if file.name == RESULT and beside.is_file():
+        try:
+            scored = _checked(read_object(beside)[0], digest)
+        except InputError as error:
+            ignored = f"{scoring.SCORES} is ignored, since {error.problem}: score the outputs again"
     try:
-        return _of_record(record, name or file.stem, scored)
+        return replace(_of_record(record, name or file.stem, scored), ignored=ignored)
     except InputError as error:
         raise InputError(error.problem, path=file) from None
+
+
+def _checked(scored: dict[str, Any], digest: str) -> dict[str, Any]:
+    """Returns what `scores.json` says. Raises `InputError` if it is of another result file, or malformed."""
+    if scored.get("result_sha256") != digest:
+        raise InputError(f"it was not written with this {RESULT}")
+    try:
+        tables = side_by_side(scored["profiles"])
+        math.fsum(value for rows in tables for own in rows.values() for value in own.values())
+        dict(scored["profiles"][scored["profile"]]["not_computed"])
+        for each in diagnosis.of_record(scored["diagnosis"]).values():
+            shares = each.shown()
+            [(shares[name], a + b) for name, own in each.examples.items() for _, a, b in own]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError("it is malformed, or has profiles that are not known here") from error
+    return scored
 
 
 def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) -> ReportRun:
@@ -286,39 +316,57 @@ def _of_record(record: Mapping[str, Any], name: str, scored: Mapping[str, Any]) 
     scores = {score: value for score, value in numbers.items() if math.isfinite(value)}
     parts = {score: split_score(score, {*outputs, *tasks()}) for score in scores}
     of_file = {score: scores.pop(score) for score, (_, metric) in parts.items() if not metric}
-    frames, metrics = [], {}
+    profile = scored.get("profile", DEFAULT)
+    found = scored.get("profiles", {}).get(profile, {})
+    figures = {*measures.sample_metrics(), *measures.task_metrics()}
+    named = _named_metrics(found, scores, {*outputs, *tasks()})
+    frames, metrics, differing = [], {}, set()
     for task in sorted(outputs, key=[*tasks(), *outputs].index):
         columns = _columns(outputs[task])
         if columns is None:
             if task in tasks():
                 raise InputError(f"the outputs of {task} must be samples with input, pred and gold")
             continue
-        own = [metric for each, metric in parts.values() if each == task]
-        known = [metric for metric in own if metric in measures.sample_metrics()][:1]
-        used = tasks()[task].metrics if task in tasks() else known
+        own = named.get(task) or ([*tasks()[task].metrics] if task in tasks() else [])
+        used = [metric for metric in own if metric in figures]
+        computed = {find_profile(profile).computed.get(metric, metric): metric for metric in used}
         inputs, preds, golds = columns
-        frame, values = scoring.evaluated_predictions(task, used, preds, golds, inputs=inputs)
+        frame, values = scoring.evaluated_predictions(
+            task, [*computed], preds, golds, inputs=inputs
+        )
         frames.append(frame)
-        same = {
-            metric: value
-            for metric, value in values.items()
-            if same_score(value, scores.get(f"{task}_{metric}", value))
-        }
-        metrics[task] = tuple(same)
-        scores |= {f"{task}_{metric}": value for metric, value in same.items()}
+        metrics[task] = tuple(dict.fromkeys([*used, *own]))
+        made = {f"{task}_{computed[metric]}": value for metric, value in values.items()}
+        same = {n: value for n, value in made.items() if same_score(value, scores.get(n, value))}
+        differing |= {f"{task}_{metric}" for metric in own} - same.keys()
+        scores |= same
     if not frames:
         raise InputError("is not a result file of these tasks: 'outputs' has none of them")
     config = record.get("config")
     signature = config.get("signature") if isinstance(config, dict) else None
     known_signature = signature if isinstance(signature, str) else None
-    if known_signature is None or scored.get("signature") != signature:  # of other outputs
-        scored = {}
     settings = _settings(known_signature)
-    found = scored.get("profiles", {}).get(settings.get("profile"), {})
-    if found and find_profile(settings["profile"]).averaging != "means":
-        of_file |= shown_averages(settings["profile"], found)
+    if found and find_profile(profile).averaging != "means":
+        of_file |= shown_averages(profile, {**found, "partial": ()})
     frame = pl.concat(frames)
-    return ReportRun(name, frame, scores, settings, known_signature, metrics, of_file, scored)
+    made_here = frozenset(differing)
+    return ReportRun(
+        name, frame, scores, settings, known_signature, metrics, made_here, of_file, scored
+    )
+
+
+def _named_metrics(
+    found: Mapping[str, Any], scores: Mapping[str, float], known: Collection[str]
+) -> dict[str, list[str]]:
+    """Returns the metrics of a run by task: in the order of `scores.json`, else as they are registered."""
+    lacking = found.get("not_computed", {})
+    registered = [f"{each.name}_{metric}" for each in tasks().values() for metric in each.metrics]
+    named: dict[str, list[str]] = {}
+    for score in dict.fromkeys([*found.get("scores", ()), *lacking, *registered, *scores]):
+        if score in scores or score in lacking:
+            task, metric = split_score(score, known)
+            named.setdefault(task, []).append(metric)
+    return named
 
 
 def _number(stated: Any) -> float:
