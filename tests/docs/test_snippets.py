@@ -200,6 +200,10 @@ def _task(path: Path) -> object:
     return registry._made(registry.TaskInfo, read_toml(path), path)
 
 
+def _profile(path: Path) -> object:
+    return registry._made(registry.Profile, read_toml(path), path)
+
+
 def _prices(path: Path) -> object:
     models = tomllib.loads(path.read_text(encoding="utf-8"))["models"]
     return [read_prices(path, model) for model in models]
@@ -211,6 +215,7 @@ READERS: dict[frozenset[str], Callable[[Path], object]] = {
     frozenset({"currency", "models"}): _prices,
     frozenset({"fields"}): read_fields,
     frozenset({"answer_pattern"}): _task,
+    frozenset({"averages"}): _profile,
     frozenset({"released", "parameters"}): _facts,
     frozenset({"Q01", "Q02"}): read_answer_rules,
     frozenset({"question"}): read_outlines,

@@ -335,7 +335,8 @@ def _scores_table(
         names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names and category:
             mean = averages.get(category)
-            told = "–" if mean is None else report.average_text(mean, profile)
+            lacking = "–" if category in chosen["averages"] else ""
+            told = lacking if mean is None else report.average_text(mean, profile)
             rows.append([category, "", "", told, "", "", ""])
         before = ""
         for name in names:
