@@ -422,6 +422,7 @@ BAD: list[tuple[Change, str]] = [
     (of_task("jamp", doubled), "sample 2 is there twice"),
     (first(id="jamp/test/7"), "unknown id 'jamp/test/7': jamp has 2 samples"),
     (first(id="jamp/test/0"), "sample 1 is there twice"),
+    (first(id=f"jamp/test/0#{16 * '0'}"), "sample 1 is there twice"),
     (first(id="jsts/test/0", prompt="さあ"), "the first is jamp/test/1, which says 'さあ'"),
     (first(digest=None, input="よそ"), "the input 'よそ' and the gold 'contradiction' is foreign"),
     (first(digest="", gold="よそ"), "and the gold 'よそ' is foreign"),

@@ -136,7 +136,7 @@ def _add(found: Outputs, task: str, sample: Any, limit: Any) -> None:
     if text is None and sample.get("reasoning_content"):
         text = ""
     output = replace(output_of(sample, text), model=None, asked=(prompt, limit))
-    name = str(sample.get("id"))
+    name = str(sample.get("id")).partition("#")[0]
     if not output.digest or not name.startswith(f"{task}/"):
         output = replace(output, digest=digest_of_asked(prompt, limit))
         found.unnamed.setdefault(task, []).append((given, gold, output))
