@@ -72,11 +72,17 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the user's choice of benchmark and tasks, or the user's installed ones."""
+def _isolated(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No test sees the user's choice of benchmark and tasks, what is installed, or what other tests add."""
     for name in ("PFGEN_RS_BENCHMARK", "PFGEN_RS_TASKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path_factory.mktemp("cache")))
+    yield
+    if registry._folders:  # which commands in this process have added
+        registry._folders.clear()
+        registry._forget()
 
 
 @pytest.fixture
