@@ -419,13 +419,16 @@ def numbered(n: object) -> Change:
 
 
 BAD: list[tuple[Change, str]] = [
-    (of_task("jamp", doubled), "sample 2 is there twice"),
+    (of_task("jamp", doubled), "sample 2 appears twice"),
     (first(id="jamp/test/7"), "unknown id 'jamp/test/7': jamp has 2 samples"),
-    (first(id="jamp/test/0"), "sample 1 is there twice"),
-    (first(id=f"jamp/test/0#{16 * '0'}"), "sample 1 is there twice"),
+    (first(id="jamp/test/0"), "sample 1 appears twice"),
+    (first(id=f"jamp/test/0#{16 * '0'}"), "sample 1 appears twice"),
     (first(id="jsts/test/0", prompt="さあ"), "the first is jamp/test/1, which says 'さあ'"),
-    (first(digest=None, input="よそ"), "the input 'よそ' and the gold 'contradiction' is foreign"),
-    (first(digest="", gold="よそ"), "and the gold 'よそ' is foreign"),
+    (
+        first(digest=None, input="よそ"),
+        "the input 'よそ' and the gold 'contradiction' is not in the data",
+    ),
+    (first(digest="", gold="よそ"), "and the gold 'よそ' is not in the data"),
     (
         first(prompt="さあ"),
         "the first is jamp/test/1, which says 'さあ' at character 0, not '以下は、",
@@ -470,9 +473,9 @@ def test_errors_name_file_and_sample(
 
 def test_foreign_and_doubled_samples_without_ids(data: Path, prompts: Path, tmp_path: Path) -> None:
     place = generated(prompts, tmp_path / "a", foreign=True, change=of_task("jamp", doubled))
-    assert "and the gold 'entailment' is there twice" in score(data, place).stderr
+    assert "and the gold 'entailment' appears twice" in score(data, place).stderr
     place = generated(prompts, tmp_path / "b", foreign=True, change=first(gold="neutral"))
-    assert "and the gold 'neutral' is foreign" in score(data, place).stderr
+    assert "and the gold 'neutral' is not in the data" in score(data, place).stderr
 
 
 def test_prompts_of_other_options_are_refused(data: Path, tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from jpeval_runs import ALL, TRANSLATED, made_run, result_of_1_3_0, result_of_2
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval import averages, registry
-from pfgen_rs.llm_jp_eval.averaging import AVERAGED, split_score
+from pfgen_rs.llm_jp_eval.averaging import split_score
 from pfgen_rs.llm_jp_eval.evaluation_files import read_tasks
 from pfgen_rs.llm_jp_eval.plans import plan as planned
-from pfgen_rs.llm_jp_eval.registry import tasks
+from pfgen_rs.llm_jp_eval.registry import find_profile, tasks
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
@@ -528,7 +528,7 @@ def test_figures_of_1_3_0_follow_from_its_samples_where_they_can(tmp_path: Path)
     assert bare == {"AVG", "MT", *translated}
     assert columns["HE"]["samples"] == columns["QA"]["samples"] == 24
     average = jp_json("report", path)["scores"]["full"]["AVR"]
-    seven = [float(content["scores"][name]) for name in tuple(AVERAGED)[:7]]
+    seven = [float(content["scores"][name]) for name in tuple(find_profile("1.3.0").categories)[:7]]
     assert average["value"] == pytest.approx(sum(seven) / 7, abs=1e-4)
     assert average["low"] is not None
     columns = reported(path, "--tasks", "MC")["scores"]["full"]

@@ -21,9 +21,9 @@ from pfgen_rs.ask.loop import Asked as Outcome
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import write_objects
-from pfgen_rs.llm_jp_eval.averaging import AVERAGED
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
+from pfgen_rs.llm_jp_eval.registry import find_profile
 from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.running import TaskRun, default_folder
 from pfgen_rs.llm_jp_eval.scoring import ScoreSettings
@@ -327,7 +327,7 @@ def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_pat
         run(folder, tmp_path / "all", server.url)
         run(folder, tmp_path / "named", server.url, "-t", ",".join(SAMPLES))
     assert (scores("all")["NLI"], scores("all")["MR"]) == ("1.0000", "0.0000")
-    assert scores("named").keys() == {*scores("all")} - {"AVG", *AVERAGED}
+    assert scores("named").keys() == {*scores("all")} - {"AVG", *find_profile("1.3.0").categories}
     outputs = tmp_path / "all/outputs.jsonl"
     jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "some")
     jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "every", "-t", "all")

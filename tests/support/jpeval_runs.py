@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.llm_jp_eval.averaging import AVERAGED
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, find_task, tasks
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
@@ -87,7 +86,7 @@ def result_of_1_3_0(path: Path, *, seed: int = 0, mmlu: str = "mmluen") -> dict[
             values[f"{task}_{metric}"] = made.uniform(0.2, 0.95)
     categories = {
         name: mean(values[each.replace("mmluen", mmlu)] for each in parts)
-        for name, parts in AVERAGED.items()
+        for name, parts in find_profile("1.3.0").categories.items()
     }
     values |= {**categories, "AVG": mean(categories.values())}
     return _write(path, {k: f"{values[k]:.4f}" for k in sorted(values)}, outputs)
@@ -105,7 +104,7 @@ def result_of_2(path: Path, *, seed: int = 0) -> dict[str, Any]:
     values |= {"mbpp_code_exec": made.random(), "mbpp_pylint_check": made.random()}
     outputs["mbpp"] = _samples("mbpp", made)
     parts = {
-        **{name: AVERAGED[name] for name in ("NLI", "RC", "EL", "FA")},
+        **{name: find_profile("1.3.0").categories[name] for name in ("NLI", "RC", "EL", "FA")},
         "QA": ("jemhopqa_char_f1", "niilc_char_f1", "aio_char_f1"),
         "MC": ("jcommonsenseqa_exact_match", "kuci_exact_match"),
         "MR": ("mawps_mathematical_equivalence",),

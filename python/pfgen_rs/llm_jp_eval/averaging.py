@@ -10,12 +10,6 @@ from pfgen_rs.llm_jp_eval.registry import DEFAULT, find_profile, tasks
 CATEGORIES = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS")
 """Categories in the order of the paper's tables; STS is in no average."""
 
-AVERAGED: Mapping[str, tuple[str, ...]] = find_profile(DEFAULT).categories
-"""The scores of which each category is the mean. The first seven categories are the paper's."""
-
-AVERAGES: Mapping[str, tuple[str, ...]] = find_profile(DEFAULT).averages
-"""The categories of which each average is the mean: the paper's seven, and the nine of version 1.3.0."""
-
 
 def categories() -> list[str]:
     """Returns all categories of tasks, those of the paper first."""
@@ -29,9 +23,9 @@ def averages(scores: Mapping[str, float]) -> dict[str, float]:
     A category is the mean of its tasks that were run, 0.0 without any. `AVG` (v1.3.0) is the mean of all nine
     categories, `AVR` (the paper) that of the first seven, so both count categories that were not run as 0.0.
     """
-    values = board_averages.means(find_profile(DEFAULT), scores)
-    order = [*AVERAGED, "AVG", "AVR"]
-    return {name: values[name] or 0.0 for name in order}
+    board = find_profile(DEFAULT)
+    values = board_averages.means(board, scores)
+    return {name: values[name] or 0.0 for name in (*board.categories, "AVG", "AVR")}
 
 
 def lacking_categories(average: str, scores: Iterable[str], profile: str = DEFAULT) -> list[str]:

@@ -141,7 +141,7 @@ def _add(found: Outputs, task: str, sample: Any, limit: Any) -> None:
         output = replace(output, digest=digest_of_asked(prompt, limit))
         found.unnamed.setdefault(task, []).append((given, gold, output))
     elif name in found.by_task[task]:
-        raise InputError("is there twice")
+        raise InputError("appears twice")
     else:
         found.add(name, output)
 

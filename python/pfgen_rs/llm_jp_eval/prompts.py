@@ -333,7 +333,7 @@ class Outputs:
             name = next((name for name in names if name not in found), None)
             if name is None:
                 problem = f"the sample with the input {given!r:.60} and the gold {gold!r:.60}"
-                why = "is there twice" if names else "is foreign"
+                why = "appears twice" if names else "is not in the data"
                 raise InputError(f"{problem} {why}", path=self.path)
             found[name] = [output]
         return found

@@ -249,15 +249,14 @@ def add_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def _forget() -> None:
-    tasks.cache_clear()
-    profiles.cache_clear()
+    for known in (tasks, profiles, _records):
+        known.cache_clear()
 
 
 def _read(kind: type[T]) -> dict[str, T]:
     """Read all files of a kind; none hides another of the same name."""
     found: dict[str, T] = {}
-    for path in _files():
-        record = read_toml(path)
+    for path, record in _records().items():
         if ("tasks" in record) != (kind is Profile):
             continue
         made = _made(kind, record, path)
@@ -267,6 +266,12 @@ def _read(kind: type[T]) -> dict[str, T]:
             )
         found[made.name] = made
     return found
+
+
+@cache
+def _records() -> dict[Path, dict[str, Any]]:
+    """Returns what all files say, which tasks and profiles are made from."""
+    return {path: read_toml(path) for path in _files()}
 
 
 def _files() -> Iterator[Path]:

@@ -369,10 +369,9 @@ def _scores(datas: Sequence[evaluation_files.TaskData]) -> list[str]:
 
 def _weights(datas: Sequence[evaluation_files.TaskData]) -> dict[str, float]:
     """Returns the weights of scores in AVR, the mean of the categories' means."""
+    board = registry.find_profile(registry.DEFAULT)
     homes = {
-        score: category
-        for category in averaging.AVERAGES[_AVR]
-        for score in averaging.AVERAGED[category]
+        score: category for category in board.averages[_AVR] for score in board.categories[category]
     }
     categories = {score: homes[score] for score in _scores(datas) if score in homes}
     sizes = Counter(categories.values())
