@@ -16,7 +16,8 @@ import helpers
 from engine_tasks import until
 from pfgen_rs import InputError, OutputError, SettingsError
 from pfgen_rs.training import read_curve
-from pfgen_rs.training.watch import Settling, Watcher, find_checkpoints
+from pfgen_rs.training.checkpoints import Settling, find_checkpoints
+from pfgen_rs.training.watch import Watcher
 
 # Answers with the head of the question, as long as the checkpoint says; `fail` and `crash` do what they say.
 PROGRAM = """
@@ -208,7 +209,7 @@ def test_checkpoints_are_complete_when_they_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("pfgen_rs.training.watch.time.monotonic", lambda: now)
+    monkeypatch.setattr("pfgen_rs.training.checkpoints.time.monotonic", lambda: now)
     settling = Settling(5)
     assert settling.settled(tmp_path) is None
     now = 9

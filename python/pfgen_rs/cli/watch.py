@@ -100,7 +100,8 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
-    from pfgen_rs.training.watch import PATTERNS, Watcher
+    from pfgen_rs.training.checkpoints import PATTERNS
+    from pfgen_rs.training.watch import Watcher
 
     watcher = Watcher(
         folder,
