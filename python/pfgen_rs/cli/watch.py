@@ -88,7 +88,7 @@ def watch(
 
     The program is started, without a shell, for each checkpoint. It reads one task per line, such as
     `{"id": 1, "prompt": "…", "seed": 5, …}`, from standard input, and answers each with a line
-    `{"id": 1, "answer": "…"}`. Checkpoints that are already on the curve are not evaluated again. A checkpoint
+    `{"id": 1, "answer": "…"}`. Checkpoints that are already on the curve are not evaluated again. One
     that fails is reported, and the others are evaluated nevertheless. With `--workers`, several programs run
     at once; `{worker}` is a number from 0, such as that of a GPU.
 
