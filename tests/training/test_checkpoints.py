@@ -156,14 +156,14 @@ def test_nothing_is_complete_while_a_trainer_is_busy(
     trainer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every long pause of a save, before which a watcher may have seen no change for long enough."""
-    pauses, complete = 0, list[int]()
+    pauses, complete, settling = 0, list[int](), Settling(0)
 
     def pause(seconds: float) -> None:
         nonlocal pauses
         if seconds == checkpoint_writer.LONG:
             pauses += 1
             found = find_checkpoints(tmp_path)
-            assert [one.step for one in found if not one.lacking()] == complete
+            assert [one.step for one in found if settling.settled(one)] == complete
 
     monkeypatch.setattr("checkpoint_writer.time.sleep", pause)
     writer = checkpoint_writer.Writer(trainer, str(tmp_path), "0")
@@ -175,7 +175,6 @@ def test_nothing_is_complete_while_a_trainer_is_busy(
     assert found.convention
     assert found.convention.name == trainer.split(",")[0]
     assert found.lacking() is None
-    settling = Settling(0)
     assert settling.settled(found)
     complete = [100]
     writer.save(200)
@@ -235,11 +234,11 @@ def test_templates(pattern: str, name: str, step: int | None, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("tracker", "complete"),
-    [("100", [100]), ("200\n", [100, 200]), ("1000", [100, 200]), ("release", []), ("", []),
-     ("99", []), ("9" * 5000, []), ("\udcff", [])],
+    [("100", [0, 100]), ("200\n", [0, 100, 200]), ("v2-bf16-150", [0, 100]), ("release", []), ("", []),
+     ("99", [0]), ("9" * 5000, []), ("\udcff", [])],
 )  # fmt: skip
 def test_trackers(tracker: str, complete: list[int], tmp_path: Path) -> None:
-    tree(tmp_path, "iter_0000100/a", "iter_0000200/a")
+    tree(tmp_path, "iter_0000000/a", "iter_0000100/a", "iter_0000200/a")
     (tmp_path / "latest_checkpointed_iteration.txt").write_text(tracker, errors="surrogateescape")
     assert [c.step for c in find_checkpoints(tmp_path) if not c.lacking()] == complete
 
@@ -255,7 +254,7 @@ CUT = [
     ("a.safetensors", header(30, '{"w":{"data_offsets":[0,99]}} ')),
     ("a.safetensors", header(30, '{"w":{"data_offsets":["0"]}}  ')),
     ("a.safetensors", header(200_000, "[" * 200_000)),
-    *((INDEX, content) for content in (b"", b"[]", b'{"weight_map":{"w":1}}', b"\xff")),
+    *((INDEX, content) for content in (b"", b"[]", b"{}", b'{"weight_map":{"w":1}}', b"\xff")),
     (INDEX, b'{"weight_map":{"w":"no.safetensors"}}'),
     (INDEX, b'{"weight_map":{"w":"../step_1/whole"}}'),
     *(("a.pt", content) for content in (b"", b"P", b"PK\3\4" + bytes(99))),
@@ -272,8 +271,8 @@ def test_files_that_are_cut(name: str, content: bytes, tmp_path: Path) -> None:
     assert checkpoint.lacking() is None
     (checkpoint.path / name).write_bytes(content)
     assert str(checkpoint.lacking()).startswith(name)
-    tree(tmp_path, "step_01/whole")  # another of the step, which is complete
-    assert [one.path.name for one in find_checkpoints(tmp_path)] == ["step_01"]
+    tree(tmp_path, "step_1-v1/whole")  # another of the step, which is complete
+    assert [one.path.name for one in find_checkpoints(tmp_path)] == ["step_1-v1"]
 
 
 def test_old_and_packed_files_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -297,3 +296,14 @@ def test_the_table_is_of_what_is_recognised(language: str, tmp_path: Path) -> No
                 assert found == Checkpoint(500, tmp_path / example, convention)
         needed = {convention.tracker, *convention.within} - {None}
         assert needed == set(re.findall("`([^`-]*)`", complete))
+
+
+def test_markers_of_nemo(tmp_path: Path) -> None:
+    stem = "a-step=5-consumed_samples=12.0"
+    for name in (f"{stem}.ckpt", f"{stem}-EMA.ckpt", f"{stem}.nemo", stem):
+        checkpoint = Checkpoint(5, tmp_path / name)
+        tree(tmp_path, name, f"{stem}-last-unfinished")
+        assert "exists" not in (checkpoint.lacking() or "")
+        tree(tmp_path, f"{stem}-unfinished")
+        assert checkpoint.lacking() == f"{stem}-unfinished exists"
+        (tmp_path / f"{stem}-unfinished").unlink()
