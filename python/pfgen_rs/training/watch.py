@@ -19,7 +19,7 @@ from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.io import ahead, atomic, cleaning, locks
 from pfgen_rs.training import background, checks, curve, fixed_samples
-from pfgen_rs.training.checkpoints import PATTERNS, Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 
 _PLACE, _WORKER = "{checkpoint}", "{worker}"
 _PLACES = re.compile("|".join(map(re.escape, (_PLACE, _WORKER))))
@@ -57,12 +57,12 @@ class Watcher:
     recorded in the order of the steps. `budget`: seconds for a checkpoint; answers not given in time are left
     out, and the program is stopped.
 
-    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`; see
-    `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the folder for
-    `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are skipped. A
-    checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`: a file to
-    plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a row have
-    fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
+    `folder`: the folder with the checkpoints, which are those that trainers write, or that match one of
+    `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
+    folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
+    skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
+    a file to plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a
+    row have fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
 
     The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
     read, and any error of `load_benchmark`.
@@ -74,7 +74,7 @@ class Watcher:
         command: str | Sequence[str],
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
-        patterns: Sequence[str] = PATTERNS,
+        patterns: Sequence[str] = (),
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
@@ -231,7 +231,7 @@ class Watcher:
     def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
         """Yield complete open checkpoints with their files, except unchanged ones that failed."""
         for checkpoint in self.open():
-            files = self._settling.settled(checkpoint.path)
+            files = self._settling.settled(checkpoint)
             if files is not None and self._failed.get(checkpoint.path) != files:
                 yield checkpoint, files
 
