@@ -378,6 +378,22 @@ class Expression:
     def ends(self, texts: Texts, limit: int, threads: int | None = None) -> NDArray[np.uint32]: ...
 
 @final
+class LeakFinder:
+    def __new__(
+        cls, texts: Texts, n: int, coverage: float, threads: int | None = None
+    ) -> LeakFinder: ...
+    def grams(self) -> NDArray[np.uint32]: ...
+    def find(
+        self, documents: Texts
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+    ]: ...
+
+@final
 class Scan:
     def __new__(cls, n: int, threads: int | None = None) -> Scan: ...
     @property
