@@ -1,6 +1,7 @@
 """Requests to a server: sending, retrying, giving up; imports aiohttp."""
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -192,8 +193,9 @@ class Session(Connection):
         return Hopeless(f"{verdict.reason}: {self.form.cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
+        attempts = itertools.count(1)
         verdict: _Verdict = await self.persistently(
-            lambda: self._attempt(task), f"{task.seed} {task.question}"
+            lambda: self._attempt(task, attempts), f"{task.seed} {task.question}"
         )
         if isinstance(verdict, Again):
             return self._given_up(verdict)
@@ -211,14 +213,17 @@ class Session(Connection):
             f"{self.place.url}: {reason}. Check that the server is running, and its address"
         )
 
-    async def _attempt(self, task: Task) -> _Verdict:
-        """Send a request, and again at once without each optional parameter for which it is refused."""
+    async def _attempt(self, task: Task, attempts: Iterator[int]) -> _Verdict:
+        """Send a request, and again at once without each optional parameter for which it is refused.
+
+        `attempts` numbers all requests of the task.
+        """
         options = self.form.options(task, self.parameters)
         left_out = self.optional.left_out & options.keys()
         refused: list[Unwanted] = []
         while True:
             sent = {name: value for name, value in options.items() if name not in left_out}
-            begun = time.monotonic()
+            begun, number = time.monotonic(), next(attempts)
             verdict = await self._sent(task, sent)
             if not isinstance(verdict, Unwanted):
                 break
@@ -228,7 +233,13 @@ class Session(Connection):
             self.optional.accept(refused, sent)
         if isinstance(verdict, Answered) and verdict.details is not None:
             seconds = time.monotonic() - begun
-            details = replace(verdict.details, left_out=tuple(sorted(left_out)), seconds=seconds)
+            details = replace(
+                verdict.details,
+                left_out=tuple(sorted(left_out)),
+                seconds=seconds,
+                sent=sent,
+                attempts=number,
+            )
             return verdict._replace(details=details)
         return verdict
 

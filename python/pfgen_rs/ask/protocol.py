@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import add, sub
@@ -138,7 +138,9 @@ class Details:
     `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
     tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
     `model` and `system_fingerprint`: who answered, according to the server. `seconds`: how long
-    the answered request took. `batch`: the batch in which it was asked, if it was.
+    the answered request took. `batch`: the batch in which it was asked, if it was. `sent`: the options that
+    were sent with the prompt, by their names in `Parameters`, and the seed (`None`: the engine does not say).
+    `attempts`: number of requests sent for this answer, those that failed included.
     """
 
     tokens: list[dict[str, Any]] | None = None
@@ -150,6 +152,8 @@ class Details:
     system_fingerprint: str | None = None
     seconds: float | None = field(default=None, compare=False)
     batch: str | None = None
+    sent: Mapping[str, Any] | None = field(default=None, compare=False)
+    attempts: int | None = field(default=None, compare=False)
 
 
 class Answered(NamedTuple):
