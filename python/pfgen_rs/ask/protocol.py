@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import add, sub
+from operator import add, attrgetter, sub
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pfgen_rs.io.cleaning import Mode
@@ -94,19 +94,19 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
-    def _counts(self) -> tuple[int, ...]:
-        # `astuple` copies, which takes longer than all else that is counted of a request.
-        return tuple(getattr(self, name) for name in self.__slots__)
-
     def __add__(self, other: Self) -> Self:
-        return type(self)(*map(add, self._counts(), other._counts()))
+        return type(self)(*map(add, _counts(self), _counts(other)))
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(*map(sub, self._counts(), other._counts()))
+        return type(self)(*map(sub, _counts(self), _counts(other)))
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
-        return any(self._counts())
+        return any(_counts(self))
+
+
+# `astuple` copies, which takes longer than all else that is counted of a request.
+_counts = attrgetter(*Usage.__slots__)
 
 
 class Counting:
