@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -67,7 +68,7 @@ class Journal:
         self._fields = tuple(fields)
         self._noted = noted
         self._keys: set[Key] = set()
-        self._claimed: set[tuple[str, Key]] = set()
+        self._claimed: dict[tuple[str, Key], int] = {}  # and at which offset
         self._invalid = Counter[Key]()  # records with a problem, of keys whose last one has any
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
@@ -121,14 +122,18 @@ class Journal:
     def _claims_path(self) -> Path:
         return self.path.with_name(f".{self.path.name}.claims")
 
-    @property
+    @cached_property
     def _name(self) -> str:
         return str(self.path.absolute())
 
     def key(self, record: Mapping[str, Any]) -> Key:
         """Returns the values that identify a record."""
-        values = map(record.get, self._fields)
-        return tuple(value if isinstance(value, Hashable) else repr(value) for value in values)
+        values = tuple(map(record.get, self._fields))
+        try:
+            hash(values)
+        except TypeError:
+            return tuple(v if isinstance(v, Hashable) else repr(v) for v in values)
+        return values
 
     def stored_keys(self, *, valid: bool = False) -> set[Key]:
         """Returns the keys of the file's records, without opening it for writing.
@@ -176,17 +181,17 @@ class Journal:
                 return False
             _LOCKED[offset] += 1
             _CLAIMED.add(place)
-            self._claimed.add(place)
+            self._claimed[place] = offset[1]
         return True
 
     def release(self, key: Key) -> None:
         """Give up a claim."""
-        place, offset = (self._name, key), (self._name, _offset(key))
+        place = self._name, key
         with _CLAIMED_LOCK:
             if place not in self._claimed:
                 return
             _CLAIMED.discard(place)
-            self._claimed.discard(place)
+            offset = self._name, self._claimed.pop(place)
             _LOCKED[offset] -= 1
             if not _LOCKED[offset]:
                 del _LOCKED[offset]

@@ -40,6 +40,7 @@ class RunFolder(journal.Journal):
         super().__init__(self.folder / run_files.ANSWERS, ("trial", "question"), self._noted_answer)
         self._config = f"{config.to_json()}\n".encode()
         self.models: set[str] = set()
+        self._files: set[int] | None = None  # trials that had one when this was first asked
         self._answers: defaultdict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
 
     def prepare(self) -> None:
@@ -109,7 +110,12 @@ class RunFolder(journal.Journal):
 
     def __contains__(self, key: journal.Key) -> bool:
         """Whether a question of a trial is answered."""
-        return super().__contains__(key) or self.is_finished(key[0])
+        if super().__contains__(key):
+            return True
+        if self._files is None:  # later ones are written from the journal
+            names = (path.name for path in self.folder.glob("*"))
+            self._files = {n for n in map(run_files.trial_number, names) if n is not None}
+        return key[0] in self._files
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append an answer, and write its trial if it is the last one."""
@@ -313,7 +319,7 @@ class TrialRequest(Request):
     def task(self, _number: int, _respondent: Respondent, _mode: str) -> Task:
         """Returns the engine's task, after empty answers with another seed."""
         [task] = self.prompter.tasks(self.about["trial"], [self.subject])
-        return replace(task, seed=(task.seed + self.sample) % SEEDS)
+        return replace(task, seed=(task.seed + self.sample) % SEEDS) if self.sample else task
 
 
 def _requests(prompter: Prompter, trials: int) -> list[TrialRequest]:

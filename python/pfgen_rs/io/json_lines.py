@@ -83,9 +83,12 @@ def _lines_source(path: Path) -> Source:
     return Source(path)
 
 
+_LINE = json.JSONEncoder(ensure_ascii=False)
+
+
 def as_line(record: Mapping[str, Any]) -> bytes:
     """Returns an object as a line of JSON, with its newline."""
-    return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+    return _LINE.encode(record).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def write_objects(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
