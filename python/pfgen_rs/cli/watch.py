@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import curve, llm_jp_eval, options, process, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -59,6 +59,21 @@ def watch(
         Path | None,
         typer.Option(metavar="FILE", help="Also plot the curve to this file (.svg or .png)."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=curve.page_path,
+            help="Also write the page of the curve to this file (.html), as `curve` does.",
+        ),
+    ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --page: folder of another run's curve to show beside it (repeatable).",
+        ),
+    ] = None,
     trials: options.Trials = 1,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of questions (default: all).")
@@ -108,6 +123,8 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --once --plot curve.svg`
 
+    - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --page curve.html --compare other/pfgen`
+
     - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --gate 3 || touch checkpoints/stop`
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
@@ -130,6 +147,8 @@ def watch(
         workers=workers,
         budget=budget,
         plot=plot,
+        page=page,
+        compare=compare or (),
         gate=gate,
         max_drop=max_drop,
     )

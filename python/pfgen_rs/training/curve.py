@@ -211,7 +211,7 @@ class Record:
         step = row["step"]
         for kind, table in tables.items():
             if table is not None and self.folder is not None:
-                table_writer.write_parquet(self.folder / kind / _file_name(step), table)
+                table_writer.write_parquet(self.folder / kind / file_name(step), table)
         self._rows[step] = row
         try:
             self._save()
@@ -297,7 +297,7 @@ class Record:
     def _answers(self, steps: Iterable[int]) -> list[Path]:
         """Returns the files of the answers at these steps; empty without a folder."""
         folders = [] if self.folder is None else [self.folder / ANSWERS, self.folder / OUTPUTS]
-        return [folder / _file_name(step) for folder in folders for step in steps]
+        return [folder / file_name(step) for folder in folders for step in steps]
 
     def _remove(self, steps: Iterable[int]) -> None:
         for path in self._answers(steps):
@@ -318,5 +318,6 @@ class Record:
         return metrics
 
 
-def _file_name(step: int) -> str:
+def file_name(step: int) -> str:
+    """Returns the name of the files with the answers of a step."""
     return f"step_{step:08d}.parquet"

@@ -18,7 +18,7 @@ from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.io import ahead, atomic, cleaning, locks
-from pfgen_rs.training import background, checks, curve, fixed_samples
+from pfgen_rs.training import background, checks, curve, fixed_samples, page as curve_page
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 
 _PLACE, _WORKER = "{checkpoint}", "{worker}"
@@ -61,8 +61,10 @@ class Watcher:
     `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
     folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
     skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
-    a file to plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a
-    row have fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
+    a file to plot the curve to (`.svg` or `.png`). `page`: an HTML file with the curve and the answers,
+    beside the curves in the folders of `compare`; see `write_page`. Both are written after each checkpoint.
+    `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
+    `curve.find_fall` and `fall`.
 
     The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
     read, and any error of `load_benchmark`.
@@ -86,6 +88,8 @@ class Watcher:
         workers: int = 1,
         budget: float | None = None,
         plot: str | os.PathLike[str] | None = None,
+        page: str | os.PathLike[str] | None = None,
+        compare: Sequence[str | os.PathLike[str]] = (),
         gate: int | None = None,
         max_drop: float = 0.01,
     ) -> None:
@@ -103,7 +107,8 @@ class Watcher:
         clean = partial(cleaning.cleaned, mode=mode, stop=self._parameters.stop, think=think)
         self.record = curve.Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
-        self._plot = plot
+        self._plot, self._page, self._compare = plot, page, compare
+        curve_page.check_alike(self.record.description["signature"], curve_page.read_runs(compare))
         self._gate, self._max_drop = gate, max_drop
         self._pause = 0.0 if marker else settle_seconds
         self._failed: dict[Path, object] = {}
@@ -192,6 +197,8 @@ class Watcher:
             row = self.record.add(begun.checkpoint.step, None, answers.texts, answers.seconds)
             if self._plot is not None:
                 curve.plot_curve(self.record.frame, self._plot)
+            if self._page is not None:
+                curve_page.write_page(self.out, self._page, compare=self._compare)
         except errors.OutputError:  # such as a full disk, which affects all checkpoints
             raise
         except errors.PfgenError as error:
