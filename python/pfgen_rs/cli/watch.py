@@ -122,7 +122,9 @@ def watch(
     trials: options.Trials = 1,
     limit: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Number of questions (default: all), also 0 with --task."),
+        typer.Option(
+            min=0, metavar="N", help="Number of questions (default: all), also 0 with --task."
+        ),
     ] = None,
     task: Annotated[
         list[str] | None,

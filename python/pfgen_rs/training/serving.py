@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -27,7 +28,11 @@ Keep = Literal["keep", "remove"]
 
 _PLACES = re.compile(r"\{(checkpoint|out|port|worker)\}")
 _HOST = "127.0.0.1"
+# Ports below those that systems give to connections: one of these might else take the port of a server that
+# is starting, even one that asks whether it has started.
+_FIRST_PORT, _PORTS = 20000, 12000
 _TICK = 0.05  # seconds between two looks at a program
+_DYING = 0.5  # seconds from the end of a server's connections to its own
 _ATTEMPT = 5.0  # seconds that a server may take to say that it is ready
 _LARGEST = 1 << 20  # bytes of the list of its models
 _SERVER_ERRORS = 500
@@ -187,18 +192,20 @@ class EngineMaker:
                 job.checks.append(server.check)
                 try:
                     yield models[0], {**self._options, "base_url": f"http://{_HOST}:{port}/v1"}
+                    server.check()
+                except errors.GenerationError:
+                    server.check(_DYING)  # which says more than an engine that lacks it
+                    raise
                 finally:
                     job.checks.remove(server.check)
-                    server.check()  # which says more than an engine that lacks it
+            if _is_taken(port):  # by a program that was faster, and has perhaps answered
+                raise errors.GenerationError(f"another program answers at the server's port {port}")
 
     @contextmanager
     def _free_port(self) -> Iterator[int]:
         """Yield a port that is free, and no other worker's."""
-        while True:
-            with socket.create_server((_HOST, 0)) as listener:
-                port = int(listener.getsockname()[1])
-            if port not in self._ports:
-                break
+        ports = (_FIRST_PORT + secrets.randbelow(_PORTS) for _ in range(_PORTS))
+        port = next(one for one in ports if one not in self._ports and not _is_taken(one))
         self._ports.add(port)
         try:
             yield port
@@ -228,8 +235,10 @@ class _Program:
                 raise self.failed(f"{otherwise} within {seconds:g} seconds")
             time.sleep(_TICK)
 
-    def check(self) -> None:
-        """Raise `GenerationError` if the program has ended."""
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise `GenerationError` if the program has ended, or ends within `seconds`."""
+        with suppress(subprocess.TimeoutExpired):
+            self._group.process.wait(seconds)
         if self.ending is not None:
             raise self.failed(self.ending)
 
@@ -270,7 +279,8 @@ def _running(what: str, words: Sequence[str], job: Job) -> Iterator[_Program]:
 
 def _is_ready(port: int, models: list[str]) -> bool:
     """Whether a server answers; then `models` gets the name of its first model."""
-    if _got(port, "/health")[0] >= _SERVER_ERRORS:  # some list their models while they load them
+    health = _got(port, "/health")[0]
+    if health is None or health >= _SERVER_ERRORS:  # some list their models while they load them
         return False
     status, content = _got(port, "/v1/models")
     with suppress(ValueError, LookupError, TypeError, RecursionError):
@@ -280,15 +290,24 @@ def _is_ready(port: int, models: list[str]) -> bool:
     return bool(models)
 
 
-def _got(port: int, path: str) -> tuple[int, bytes]:
-    """Returns the status and body of a response; 599 if there is none."""
+def _is_taken(port: int) -> bool:
+    """Whether a program listens at a port."""
+    try:
+        socket.create_connection((_HOST, port), _ATTEMPT).close()
+    except OSError:
+        return False
+    return True
+
+
+def _got(port: int, path: str) -> tuple[int | None, bytes]:
+    """Returns the status and body of a response; no status if there is none."""
     connection = http.client.HTTPConnection(_HOST, port, timeout=_ATTEMPT)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read(_LARGEST)
     except (OSError, http.client.HTTPException):
-        return 599, b""
+        return None, b""
     finally:
         connection.close()
 
