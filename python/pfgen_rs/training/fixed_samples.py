@@ -140,21 +140,17 @@ class ScoredAnswers:
         row: dict[str, Any] = _bounds("score", score)
         for name in PARTS:
             row |= _bounds(name, _by_question(self.metrics[name])[1])
-        if baseline is not None and baseline["question_scores"] is not None:
-            changes = means - np.array(baseline["question_scores"], dtype=np.float64)
-            changes = changes[~np.isnan(changes)]
-            if len(changes):
-                # The spread of the questions' changes already includes the noise of trials.
-                row |= _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
+        question_scores = [None if np.isnan(mean) else mean for mean in means.tolist()]
         empty = [not text for text in self.texts if text is not None]
         return row | {
+            **difference(question_scores, baseline),
             "question_se": score.question_se,
             "trial_se": score.trial_se,
             "length": float(self.lengths[~np.isnan(self.lengths)].mean()),
             "empty": sum(empty) / len(empty),
             "questions": score.questions,
             "answers": score.responses,
-            "question_scores": [None if np.isnan(mean) else mean for mean in means.tolist()],
+            "question_scores": question_scores,
         }
 
     def table(self) -> pl.DataFrame:
@@ -171,6 +167,20 @@ class ScoredAnswers:
                 **{name: values.ravel()[rows] for name, values in self.metrics.items()},
             }
         )
+
+
+def difference(
+    scores: Sequence[float | None] | None, baseline: Mapping[str, Any] | None
+) -> dict[str, float | None]:
+    """Returns the columns of the mean difference of questions' scores from those of `baseline`, a row."""
+    if scores is None or baseline is None or baseline["question_scores"] is None:
+        return {}
+    before, after = (np.array(each, np.float64) for each in (baseline["question_scores"], scores))
+    changes = (after - before)[~np.isnan(after - before)]
+    if not len(changes):
+        return {}
+    # The spread of the questions' changes already includes the noise of trials.
+    return _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
 
 
 def _chosen(
