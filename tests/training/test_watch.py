@@ -14,8 +14,9 @@ import pytest
 
 import helpers
 from engine_tasks import until
-from pfgen_rs import OutputError, SettingsError
+from pfgen_rs import SettingsError
 from pfgen_rs.training import read_curve
+from pfgen_rs.training.serving import EngineMaker
 from pfgen_rs.training.watch import Watcher
 
 # Answers with the head of the question, as long as the checkpoint says; `fail` and `crash` do what they say.
@@ -56,7 +57,7 @@ def command(place: Path) -> list[str]:
 
 def watcher(place: Path, **more: Any) -> Watcher:
     settings = {"benchmark": "mini", "questions": 3, "settle_seconds": 0, **more}
-    return Watcher(place / "checkpoints", command(place), **settings)
+    return Watcher(place / "checkpoints", EngineMaker(command=command(place)), **settings)
 
 
 def started(place: Path) -> list[str]:
@@ -118,7 +119,7 @@ def together(place: Path, workers: int) -> Watcher:
     (place / "program.py").write_text(TOGETHER)
     words = [*command(place)[:4], str(place), str(workers), "{worker}"]
     settings: Any = {"benchmark": "mini", "questions": 2, "settle_seconds": 0}
-    return Watcher(place / "checkpoints", words, workers=workers, **settings)
+    return Watcher(place / "checkpoints", EngineMaker(command=words), workers=workers, **settings)
 
 
 def test_several_at_once_in_order(place: Path) -> None:
@@ -182,36 +183,31 @@ def test_a_program_is_stopped_at_the_end_of_its_budget(place: Path) -> None:
     assert not any(map(is_running, map(int, started(place))))
 
 
-def test_programs_are_stopped_with_the_watcher(place: Path) -> None:
+def test_programs_are_stopped_with_the_watcher(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for step in (1, 2, 3):
         checkpoint(place, f"step_{step}")
-    watching = hanging(place, workers=2)
-    with watching._working() as workers:
-        asked = [workers.submit(watching._ask, one.path) for one in watching.found()]
+
+    def interrupted(*_: Any) -> None:
         until(lambda: (place / "log").exists() and len(started(place)) == 2)
-    assert [one.done() for one in asked] == [True] * 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pfgen_rs.training.watch._wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(hanging(place, workers=2).once())
+    assert len(started(place)) == 2
     assert not any(map(is_running, map(int, started(place))))
 
 
-def test_two_do_not_watch_for_the_same_curve(place: Path) -> None:
-    checkpoint(place, "step_1")
-    checkpoint(place, "step_2")
-    first = watcher(place).once()
-    next(first)
-    with pytest.raises(OutputError, match="another watcher"):
-        next(watcher(place).once())
-    assert next(first).checkpoint.step == 2
-    first.close()  # type: ignore[attr-defined]
-
-
-def test_commands_that_cannot_be(tmp_path: Path) -> None:
+def test_commands_that_cannot_be() -> None:
     for wrong, match in (
         ("run me", "does not contain {checkpoint}"),
         ("run '{checkpoint}", "split"),
         ("", "does not contain"),
     ):
         with pytest.raises(SettingsError, match=match):
-            Watcher(tmp_path, wrong)
+            EngineMaker(command=wrong)
 
 
 def run(place: Path, *more: str | Path, folder: str = "checkpoints") -> Any:
