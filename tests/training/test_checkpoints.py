@@ -307,3 +307,25 @@ def test_markers_of_nemo(tmp_path: Path) -> None:
         tree(tmp_path, f"{stem}-unfinished")
         assert checkpoint.lacking() == f"{stem}-unfinished exists"
         (tmp_path / f"{stem}-unfinished").unlink()
+
+
+def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
+    tree(tmp_path, "iter_0000100/a", "model-7-final/a")
+    once = [
+        "watch",
+        str(tmp_path),
+        "--command",
+        "no-such-program {checkpoint}",
+        "--once",
+        "-b",
+        "mini",
+    ]
+    done = helpers.pfgen(*once, "--settle", "0")
+    assert done.returncode == 0
+    why = "(iter_0000100: latest_checkpointed_iteration.txt does not name this step or a later one)"
+    assert done.stderr.splitlines()[1].endswith(f"still being written {why}")
+    found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
+    assert "for model-{step}-*: 1 found" in found.stderr
+    assert found.returncode == 1
+    for wrong in ("nan", "inf", "-1"):
+        assert helpers.pfgen(*once, "--settle", wrong).returncode == 2

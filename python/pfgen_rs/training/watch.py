@@ -103,6 +103,8 @@ class Watcher(source.Closing):
         self.folder, self.patterns = Path(folder), tuple(patterns)
         self._workers, self._budget = checks.count(workers, "workers"), budget
         checks.check_budget(budget)
+        if settle_seconds:  # 0: files may change at any time
+            checks.check_seconds(settle_seconds, "settle_seconds")
         self.found()
         self.out = self.folder / FOLDER if out is None else Path(out)
         self._engine_for = checks.function(engine_for, "engine_for")
@@ -164,6 +166,7 @@ class Watcher(source.Closing):
 
     def forever(self, every_seconds: float = 30.0) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
+        checks.check_seconds(every_seconds, "every_seconds")
         with self._claims() as claims:
             while True:
                 yield from self._evaluated(claims, None, every_seconds)
