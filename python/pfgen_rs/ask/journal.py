@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import atomic, json_lines, lines, locks
+from pfgen_rs.io import atomic, json_lines, locks
 
 Key = tuple[Any, ...]
 _PLACES = 1 << 12
@@ -25,29 +25,6 @@ _LOCKED = Counter[tuple[str, int]]()  # how many of them are at each offset of a
 # would drop all POSIX locks of the process on the file.
 _HANDLES: dict[str, tuple[IO[bytes], int]] = {}
 _CLAIMED_LOCK = threading.Lock()
-
-
-def journal_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a journal, up to a torn last line. Raises `InputError` with file and line."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                if line.strip():
-                    yield _record(path, number, line)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-
-
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        return lines.parse_line(line)
-    except InputError as error:
-        problem = f"{error.problem}: remove the line to ask for it again"
-        raise InputError(problem, path=path, line=number) from None
 
 
 class Journal:
@@ -235,7 +212,7 @@ class Journal:
             if not line.endswith(b"\n"):
                 return False
             if line.strip():
-                self._note(_record(self.path, self._lines + 1, line))
+                self._note(json_lines.appended_record(self.path, self._lines + 1, line))
             self._read += len(line)
             self._lines += 1
         return True
