@@ -182,6 +182,12 @@ COMMANDS = {
         "app",
         "Look up n-grams of any length in a question's reference answers; manage the cached index.",
     ),
+    "contamination": Deferred(
+        "contamination",
+        "contamination",
+        "Find reference answers of a benchmark in a pretraining corpus.",
+        urls=True,
+    ),
     "build": Deferred(
         "build", "app", "Build sets of reference answers from candidates, and check sets."
     ),
@@ -207,7 +213,7 @@ SECTIONS = {
         "data",
         "harness-path",
     ),
-    "Sets": ("build", "index"),
+    "Sets": ("build", "index", "contamination"),
     "Research": ("judge", "llm-jp-eval", "study"),
 }
 

@@ -214,7 +214,7 @@ class EngineOptions(EngineChoice):
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
         from pfgen_rs.ask import costs, loop
-        from pfgen_rs.ask.journal import journal_records
+        from pfgen_rs.io.json_lines import journal_records
 
         model = groups[0].respondent.model
         if self.budget is not None and self.prices is None:

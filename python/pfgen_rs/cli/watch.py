@@ -97,7 +97,8 @@ def watch(
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Pattern of checkpoint names (repeatable; default: `step_*` and `checkpoint-*`).",
+            help="Pattern of checkpoint names, such as `model-{step}-*` (repeatable; default: the names "
+            "that known trainers give).",
         ),
     ] = None,
     once: Annotated[
@@ -107,10 +108,18 @@ def watch(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A checkpoint is complete when it contains this file (default: when its files have "
-            "not changed for 5 seconds).",
+            help="A checkpoint is complete when it contains this file (default: when nothing is missing "
+            "and its files have not changed for --settle seconds).",
         ),
     ] = None,
+    settle: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="How long complete checkpoints do not change."),
+    ] = 5.0,
+    every: Annotated[
+        float,
+        typer.Option(min=0.1, metavar="SECONDS", help="How often checkpoints are looked for."),
+    ] = 30.0,
     out: Annotated[
         Path | None,
         options.out_option("DIR", "Folder for curve.parquet and the answers (default: DIR/pfgen)."),
@@ -177,9 +186,13 @@ def watch(
 ) -> None:
     """Evaluate every new checkpoint in a folder, and draw the learning curve.
 
-    Checkpoints are looked for every 30 seconds. Those that are already on the curve are not evaluated again.
-    A checkpoint that fails is reported, and the others are evaluated nevertheless. Several processes may
-    watch the same folder, on one machine or several, and divide the checkpoints among them.
+    Checkpoints that are already on the curve are not evaluated again. One that fails is reported, and the
+    others are evaluated nevertheless. Several processes may watch the same folder, on one machine or several,
+    and divide the checkpoints among them.
+
+    Complete checkpoints of Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, verl, Lightning, transformers
+    and Composer are recognised, and folders named like `step_500`. For other names, use `--pattern`; the
+    number in the place of `{step}` is the step.
 
     Who answers is an engine, as in `generate`, whose model is the checkpoint. With `--command`, a program is
     started for each checkpoint. It reads one task per line, such as `{"id": 1, "prompt": "…", "seed": 5, …}`,
@@ -207,15 +220,15 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
-    from pfgen_rs.training.checkpoints import PATTERNS
     from pfgen_rs.training.watch import Watcher
 
     watcher = Watcher(
         folder,
         asking.maker(),
         benchmark=benchmark,
-        patterns=pattern or PATTERNS,
+        patterns=pattern or (),
         marker=marker,
+        settle_seconds=settle,
         out=out,
         trials=trials,
         questions=limit,
@@ -235,11 +248,11 @@ def watch(
     )
     checkpoints, left = len(watcher.found()), len(watcher.open())
     before = f" ({checkpoints - left} already evaluated)" if left < checkpoints else ""
-    checking = "" if once else ", checking every 30 s"
-    patterns = ", ".join(watcher.patterns)
+    checking = "" if once else f", checking every {every:g} s"
+    patterns = ", ".join(watcher.patterns) or "checkpoints"
     process.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
     with watcher:
-        failed = _print_outcomes(watcher.once() if once else watcher.forever())
+        failed = _print_outcomes(watcher.once() if once else watcher.forever(every))
     if fall := watcher.fall():
         process.remark(f"stopped: {fall}")
         process.fail(1)
@@ -247,7 +260,11 @@ def watch(
         process.remark(f"{elsewhere} left to other processes, which are evaluating them")
     incomplete = len(watcher.open()) - failed - elsewhere
     if incomplete:
-        process.warn(f"{incomplete} skipped, because they are empty or still being written")
+        missing = (
+            f" ({one.path.name}: {what})" for one in watcher.open() if (what := one.lacking())
+        )
+        why = "" if marker else next(missing, "")
+        process.warn(f"{incomplete} skipped, because they are empty or still being written{why}")
     if failed or not checkpoints:
         process.fail(1)
 

@@ -15,7 +15,7 @@ from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.io import ahead, atomic, cleaning, locks, source
 from pfgen_rs.training import background, checks, curve
-from pfgen_rs.training.checkpoints import PATTERNS, Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 from pfgen_rs.training.loggers import Logger, named
 from pfgen_rs.training.serving import EngineFor, Job
 
@@ -55,12 +55,12 @@ class Watcher(source.Closing):
     Several watchers, in any number of processes on machines that share the folder, divide the checkpoints
     among them: each is claimed by a lock, which ends with its process, so that another one takes over.
 
-    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`; see
-    `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the folder for
-    `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are skipped. A
-    checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`: a file to
-    plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a row have
-    fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
+    `folder`: the folder with the checkpoints, which are those that trainers write, or that match one of
+    `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
+    folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
+    skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
+    a file to plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a
+    row have fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
 
     The sample, `tasks` of llm-jp-eval beside it, and `loggers` are as for `StepEvaluator`. `log`: loggers by
     their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read, and any
@@ -73,7 +73,7 @@ class Watcher(source.Closing):
         engine_for: EngineFor,
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
-        patterns: Sequence[str] = PATTERNS,
+        patterns: Sequence[str] = (),
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
@@ -268,7 +268,7 @@ class Watcher(source.Closing):
     def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
         """Yield complete open checkpoints with their files, except unchanged ones that failed."""
         for checkpoint in self.open():
-            files = self._settling.settled(checkpoint.path)
+            files = self._settling.settled(checkpoint)
             if files is not None and self._failed.get(checkpoint.path) != files:
                 yield checkpoint, files
 

@@ -247,7 +247,7 @@ def exchanges(
     if (why := LAYOUTS.get(read_as.layout).refused(record)) is not None:
         raise InputError(why)
     answers = _value(record, read_as.answer, "answer")
-    if read_as.question == read_as.answer:
+    if read_as.question == read_as.answer and not isinstance(answers, str):
         if not is_chat(answers):
             raise InputError(f"{read_as.answer!r} must be a list of messages")
         asked, answer = exchange(answers)
