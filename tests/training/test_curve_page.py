@@ -20,6 +20,7 @@ from browser import NewPage, Page, expect, field, settled
 from pfgen_rs import Benchmark, InputError, PfgenError
 from pfgen_rs.io import table_writer
 from pfgen_rs.training import StepEvaluator, page as curve_page, read_curve, write_page
+from pfgen_rs.training.serving import EngineMaker
 from pfgen_rs.training.watch import Watcher
 from site_samples import HOSTILE
 
@@ -218,11 +219,11 @@ def test_watching_keeps_the_page_up_to_date(runs: list[Path], tmp_path: Path) ->
     for step in (1, 2):
         (folder / f"step_{step}").mkdir(parents=True)
         (folder / f"step_{step}" / "weights").touch()
-    command = [sys.executable, "-S", "-c", program, "{checkpoint}"]
+    answers = EngineMaker("command", command=[sys.executable, "-S", "-c", program, "{checkpoint}"])
     how: dict[str, Any] = {"benchmark": "mini", "questions": 2, "settle_seconds": 0}
     with pytest.raises(InputError, match="cannot be read"):
-        Watcher(folder, command, page=out, compare=[tmp_path / "none"], **how)
-    watcher = Watcher(folder, command, page=out, compare=runs, **how)
+        Watcher(folder, answers, page=out, compare=[tmp_path / "none"], **how)
+    watcher = Watcher(folder, answers, page=out, compare=runs, **how)
     for number, outcome in enumerate(watcher.once(), 1):
         assert outcome.error is None
         index = payload(out.read_text("utf-8"), "curve/index")
