@@ -7,25 +7,16 @@ import typer
 
 from pfgen_rs.cli import options, plot
 
-_PAGE = ".html"
-
-
-def page_path(path: Path | None) -> Path | None:
-    """Returns a path for a page; raises `typer.BadParameter` for other formats and missing folders."""
-    return None if path is None else plot.checked_path(path, (_PAGE,))
-
 
 def _checked_out(path: Path) -> Path:
-    return plot.checked_path(path, (_PAGE, ".svg", ".png"))
+    return plot.checked_path(path, (".html", ".svg", ".png"))
 
 
 def curve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with a curve.parquet.")],
     out: Annotated[
         Path,
-        options.out_option(
-            "FILE", "File to write: .html (page), .svg or .png (picture).", callback=_checked_out
-        ),
+        options.out_option("FILE", "File to write: .html, .svg or .png.", callback=_checked_out),
     ],
     others: Annotated[
         list[Path] | None,
@@ -53,10 +44,9 @@ def curve(
     from pfgen_rs import training
     from pfgen_rs.training.curve import CURVE
 
-    if out.suffix.lower() == _PAGE:
+    if out.suffix.lower() == ".html":
         training.write_page(folder, out, compare=others or ())
-        return
-    if others:
+    elif others:
         raise typer.BadParameter("a picture shows one curve: write a page (.html) to compare runs")
-    table, _ = training.read_curve(folder / CURVE)
-    training.plot_curve(table, out)
+    else:
+        training.plot_curve(training.read_curve(folder / CURVE)[0], out)

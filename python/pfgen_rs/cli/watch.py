@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import curve, engine_options, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import app, engine_options, llm_jp_eval, options, process, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -132,16 +132,13 @@ def watch(
         Path | None,
         typer.Option(
             metavar="FILE",
-            callback=curve.page_path,
+            callback=app.checked_output,
             help="Also write the page of the curve to this file (.html), as `curve` does.",
         ),
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --page: folder of another run's curve to show beside it (repeatable).",
-        ),
+        typer.Option(metavar="DIR", help="With --page: folder of another curve (repeatable)."),
     ] = None,
     trials: options.Trials = 1,
     limit: Annotated[

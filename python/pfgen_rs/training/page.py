@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError
 from pfgen_rs.io import atomic, run_files
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.stats import from_summary
@@ -23,7 +23,6 @@ LONGEST = 2_000
 
 _INDEX = "curve/index"
 _DECIMALS = 5
-_SIZE = pl.col("text").str.len_chars().sum()
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Run:
 
     def missing(self, row: Mapping[str, Any]) -> int:
         """Returns how many answers to the questions a step lacks."""
-        asked: int = len(self.about["questions"]) * self.about["trials"]
-        return asked - (row["answers"] or 0)
+        return len(self.about["questions"]) * int(self.about["trials"]) - (row["answers"] or 0)
 
     def outputs(self, row: Mapping[str, Any]) -> int:
         """Returns how many outputs for tasks of llm-jp-eval a step has."""
@@ -70,26 +68,21 @@ def write_page(
     signature = runs[0].about.get("signature")
     check_alike(signature, runs[1:])
     steps, left_out = _shown_steps(runs)
-    tasks = _task_columns(runs)
-    differences = [_differences(runs[0], other) for other in runs[1:]]
     questions, payloads = _answer_payloads(runs, steps)
-    index = {
-        "tasks": tasks,
-        "runs": [{"name": run.name, "rows": run.rows} for run in runs],
-        "differences": differences,
-        "steps": steps,
-        "questions": questions,
+    figures: dict[str, Any] = {
+        "tasks": _task_columns(runs),
+        "differences": [_differences(runs[0], other) for other in runs[1:]],
     }
+    named = [{"name": run.name, "rows": run.rows} for run in runs]
+    payloads[_INDEX] = {**figures, "runs": named, "steps": steps, "questions": questions}
     content = pages.render(
         "curve",
-        parts=("charts", "curve"),
+        parts=("charts", "blocks", "curve"),
         here="",
+        **figures,
         runs=runs,
-        tasks=tasks,
-        differences=differences,
         left_out=left_out,
-        payloads={**payloads, _INDEX: index},
-        index=_INDEX,
+        payloads=payloads,
         signature=str(signature),
     )
     atomic.write_atomic(path, content)
@@ -106,11 +99,8 @@ def check_alike(signature: Any, runs: Sequence[Run]) -> None:
     """Raise `InputError` for a curve of another benchmark or other settings than `signature` states."""
     for run in runs:
         if (theirs := run.about.get("signature")) != signature:
-            raise InputError(
-                f"the curve is of another benchmark or other settings ({theirs}, expected {signature}): "
-                "compare curves of the same benchmark",
-                path=run.folder,
-            )
+            problem = f"of another benchmark or other settings ({theirs}, expected {signature})"
+            raise InputError(f"the curve is {problem}: compare others", path=run.folder)
 
 
 def _read_run(name: str, folder: Path) -> Run:
@@ -122,10 +112,9 @@ def _read_run(name: str, folder: Path) -> Run:
     table = table.filter(pl.col("step").is_not_null()).sort("step")
     if table.is_empty():
         raise InputError("the curve has no steps", path=path)
-    # JSON has no other numbers than these.
-    finite = pl.selectors.float()
-    table = table.with_columns(pl.when(finite.is_finite()).then(finite))
-    return Run(name, folder, table.to_dicts(), own)
+    numbers = pl.selectors.float()  # of which JSON has only finite ones
+    finite = table.with_columns(pl.when(numbers.is_finite()).then(numbers))
+    return Run(name, folder, finite.to_dicts(), own)
 
 
 def _task_columns(runs: Sequence[Run]) -> list[str]:
@@ -139,7 +128,7 @@ def _differences(run: Run, other: Run) -> list[dict[str, Any]]:
     theirs = {row["step"]: row for row in other.rows}
     found = []
     for row in run.rows:
-        first, second = _by_question(run, row), _by_question(other, theirs.get(row["step"]))
+        first, second = _by_question(run, row), _by_question(other, theirs.get(row["step"], {}))
         changes = np.array([value - second[key] for key, value in first.items() if key in second])
         if len(changes):
             # The spread of the questions' changes already includes the noise of trials.
@@ -150,10 +139,9 @@ def _differences(run: Run, other: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _by_question(run: Run, row: Mapping[str, Any] | None) -> dict[str, float]:
-    scores = (row or {}).get("question_scores") or []
-    pairs = zip(run.about["questions"], scores, strict=False)
-    return {str(key): score for key, score in pairs if score is not None and math.isfinite(score)}
+def _by_question(run: Run, row: Mapping[str, Any]) -> dict[str, float]:
+    pairs = zip(map(str, run.about["questions"]), row.get("question_scores") or (), strict=False)
+    return {key: score for key, score in pairs if score is not None and math.isfinite(score)}
 
 
 def _answers(path: Path, *columns: pl.Expr) -> pl.DataFrame:
@@ -176,19 +164,19 @@ def _answers(path: Path, *columns: pl.Expr) -> pl.DataFrame:
             characters=text.str.len_chars(),
         )
         return frame.filter(pl.col("id").is_not_null()).select(*columns).collect()
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except pl.exceptions.PolarsError as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"not the answers of a step: {error}", path=path) from None
 
 
 def _shown_steps(runs: Sequence[Run]) -> tuple[list[int], int]:
     """Returns the steps whose answers the page has, every n-th and the last, and how many it leaves out."""
     sizes: Counter[int] = Counter()
+    characters = pl.col("text").str.len_chars().sum()
     for run in runs:
         for step in (row["step"] for row in run.rows):
-            sizes[step] += sum(_answers(path, _SIZE).item() for path in run.files(step))
-    steps = sorted(+sizes)
+            for path in run.files(step):
+                sizes[step] += _answers(path, characters).item()
+    steps = sorted(sizes)
     thinned = (steps[::-every][::-1] for every in count(1))
     shown = next(s for s in thinned if len(s) < 2 or sum(sizes[step] for step in s) <= CHARACTERS)
     return shown, len(steps) - len(shown)

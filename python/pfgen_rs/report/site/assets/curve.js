@@ -3,8 +3,7 @@
   const { element, drawn, tr } = pfgen;
   const height = 220;
   const edge = { left: 46, right: 12, top: 8, bottom: 24 };
-  const fewest = 60; // points that are drawn large; more of them hide the line
-  const series = 12; // looks of lines (`curve.css`)
+  const looks = 12; // of lines (`curve.css`)
   const normal = 1.959964; // 95 % of a normal distribution are within so many standard errors
   const parts = ["score", "fluency", "truthfulness", "helpfulness"];
   const prefix = "llm_jp_eval/";
@@ -44,7 +43,7 @@
       const [low, high] = isNumber(y) && isNumber(error) ? [y - normal * error, y + normal * error] : [row[`${column}_low`], row[`${column}_high`]];
       return { x: row[x], y, low, high };
     });
-    return { name, look: look % series, points: points.filter((point) => isNumber(point.x)) };
+    return { name, look: look % looks, points: points.filter((point) => isNumber(point.x)) };
   };
 
   /** Points in a row that have what is needed. */
@@ -65,7 +64,7 @@
     return drawn("g", { class: `s${look}` },
       drawn("path", { class: "band", d: bands.join("") }),
       drawn("path", { class: `line s${look}`, d: rowsOf(points, (point) => isNumber(point.y)).map((row) => `M${path(row, "y")}`).join("") }),
-      ...known.map((point) => drawn("circle", { class: "point", cx: x(point.x), cy: y(point.y), r: known.length > fewest ? 1.5 : 3 }, drawn("title", {}, title(point)))));
+      ...known.map((point) => drawn("circle", { class: "point", cx: x(point.x), cy: y(point.y), r: known.length > 60 ? 1.5 : 3 }, drawn("title", {}, title(point)))));
   };
 
   /** Lines in one figure, as wide as its place. */
@@ -86,13 +85,10 @@
       ...lines.map((each) => line(each, x, y)));
   };
 
-  const label = (column) => (column.startsWith(prefix) ? pfgen.shown(column.slice(prefix.length)) : tr(column === "difference" ? "curve_difference_by" : column));
+  const label = (column) => (column.startsWith(prefix) ? pfgen.shown(column.slice(prefix.length)) : tr(column === "difference" ? "curve_difference" : column));
 
   const placeOf = ({ column }, i) => element("figure", { class: "histogram" },
     element("figcaption", { id: `figure-${i}` }, label(column), " · ", tr(axis.value)));
-
-  /** Fill a figure, whose width is known once all of them have their places. */
-  const drawInto = (place, { lines }) => place.append(drawing(lines, Math.max(240, place.clientWidth - 34), place.firstChild.id));
 
   const draw = ({ tasks, runs, differences }) => {
     const x = axis.value;
@@ -100,7 +96,10 @@
     all.push({ column: "difference", lines: differences.map((rows, i) => pointsOf(runs[i + 1].name, i + 1, rows, "difference", x)) });
     const wanted = all.filter(({ lines }) => lines.some(({ points }) => points.some((point) => isNumber(point.y))));
     figures.replaceChildren(...wanted.map(placeOf));
-    wanted.forEach((each, i) => drawInto(figures.children[i], each));
+    wanted.forEach(({ lines }, i) => { // their widths are known once all have their places
+      const place = figures.children[i];
+      place.append(drawing(lines, Math.max(240, place.clientWidth - 34), place.firstChild.id));
+    });
   };
 
   // Answers
@@ -108,17 +107,14 @@
   const answer = ([trial, score, text, characters]) => [
     element("p", { class: "score" }, tr("curve_trial", { n: trial }), " · ", element("b", {}, score === null ? "–" : score.toFixed(4)),
       ...(characters > Array.from(text).length ? [" · ", tr("curve_cut", { n: characters })] : [])),
-    text ? element("p", { class: "text", lang: "ja" }, ...pfgen.shownNodes(text)) : element("p", { class: "text quiet" }, tr("curve_empty_answer")),
-  ];
-
-  const ofRun = (run, given, isAlone) => [
-    ...(isAlone ? [] : [element("h5", {}, pfgen.shown(run.name))]),
-    ...(given.length ? given.flatMap(answer) : [element("p", { class: "quiet" }, tr("curve_no_answer"))]),
+    pfgen.block(text),
   ];
 
   const card = (data, found, place) => element("article", { class: "card" },
     element("h4", {}, tr("curve_step", { n: data.steps[place] })),
-    ...data.runs.flatMap((run, i) => ofRun(run, found[i][place], data.runs.length === 1)));
+    ...data.runs.flatMap((run, i) => [
+      ...(data.runs.length > 1 ? [element("h5", {}, pfgen.shown(run.name))] : []),
+      ...(found[i][place].length ? found[i][place].flatMap(answer) : [element("p", { class: "quiet" }, tr("curve_no_answers"))])]));
 
   const fields = [1, 2, 3, 4].map((n) => choice.elements[`step${n}`]);
 
@@ -134,7 +130,7 @@
     document.getElementById("asked").replaceChildren(pfgen.shown(question.text, "ja"));
     pfgen.address.set({ q: question.id, steps: isAll ? "all" : places.map((place) => data.steps[place]).join(".") });
     pfgen.loadInto(answers, question.payload, (found) => answers.append(
-      element("div", { class: isAll ? "steps all" : "steps", tabindex: isAll ? "0" : false }, ...places.map((place) => card(data, found, place)))));
+      element("div", { class: isAll ? "steps all" : "steps", role: "group", "aria-labelledby": "asked", tabindex: isAll ? "0" : false }, ...places.map((place) => card(data, found, place)))));
   };
 
   /** The steps of the address; else the first, the last and two between. */
@@ -173,7 +169,6 @@
     }
     fill(data);
     choice.addEventListener("change", () => show(data));
-    choice.addEventListener("submit", (event) => event.preventDefault());
     document.getElementById("before").addEventListener("click", () => move(data, -1));
     document.getElementById("after").addEventListener("click", () => move(data, 1));
     all.addEventListener("click", () => {
@@ -183,5 +178,5 @@
     show(data);
   };
 
-  pfgen.loadInto(figures, pfgen.data("curve"), start);
+  pfgen.loadInto(figures, "curve/index", start);
 })();
