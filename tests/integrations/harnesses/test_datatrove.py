@@ -8,12 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import pfgen_rs
 from pfgen_rs import Benchmark, InputError
 from pfgen_rs.integrations.arrow import scorer
-from told import bundled_run, needs
+from told import bundled_run, needs, python_example
 
 pytestmark = [needs("datatrove"), pytest.mark.filterwarnings("ignore")]
 
@@ -116,3 +117,13 @@ def test_a_metadata_key_that_scores_have_is_refused() -> None:
     step = AgreementFilter(scorer("mini", question_field="length", answer_field="text"))
     with pytest.raises(InputError, match="columns of its own called length"):
         list(step.run(iter(documents([{"question_id": "Q02", "text": "葉"}]))))
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
+    rows = bundled_run(pfgen_rs.load_benchmark("mini"), "careless").frame.with_row_index("place")
+    rows.select("question", "answer", place=pl.col("place").cast(pl.Int64)).write_parquet(
+        tmp_path / "answers.parquet"
+    )
+    python_example(tmp_path, "scale.md", "Corpora", "from datatrove")
+    kept = pl.read_parquet(tmp_path / "kept" / "*.parquet")
+    assert 0 < kept.height < rows.height

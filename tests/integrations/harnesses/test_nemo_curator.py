@@ -5,16 +5,18 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
+import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import pfgen_rs
 from pfgen_rs import InputError
 from pfgen_rs.integrations.arrow import scorer
-from told import bundled_run, needs
+from told import bundled_run, needs, python_example
 
 pytestmark = [needs("nemo_curator"), pytest.mark.filterwarnings("ignore")]
 
@@ -90,3 +92,13 @@ def test_a_pipeline_on_ray(ray: None, table: pa.Table) -> None:
     rows = [row for batch in found for row in batch.to_pyarrow().to_pylist()]
     assert len(rows) == len(table) - 1
     assert all(row["average"] == row["expected"] for row in rows)
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
+    rows = bundled_run(pfgen_rs.load_benchmark("mini"), "careless").frame.with_row_index("place")
+    rows.select("question", "answer", place=pl.col("place").cast(pl.Int64)).write_parquet(
+        tmp_path / "answers.parquet"
+    )
+    python_example(tmp_path, "scale.md", "Corpora", "from nemo_curator")
+    kept = pl.read_parquet(tmp_path / "kept" / "*.parquet")
+    assert 0 < kept.height < rows.height
