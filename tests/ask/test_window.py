@@ -8,6 +8,8 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
+import generation
+import limits
 from pfgen_rs.ask.window import Gate, Window
 
 Server = Callable[[float, int], float | None]
@@ -104,6 +106,17 @@ def test_it_is_halved_once_a_round_trip() -> None:
     window.refused(1.5, 70.0, 32, "timeout")
     assert window.size == 16
     assert [*window.trace] == [(0.0, 64, "start"), (1.0, 32, "429"), (70.0, 16, "timeout")]
+
+
+def test_a_real_server_with_a_hidden_limit() -> None:
+    """The bench in small: no number is as good as one that is known, but nearly."""
+    found = limits.hidden_limit("refuses", generation._server, limit=24, seconds=3.0, fixed=(4, 24))
+    assert found.value < 40
+    assert found.details["answers a second"]["auto"] > 3 * found.details["answers a second"]["4"]
+    assert [change[2] for change in found.details["concurrency"]["trace"]][:2] == [
+        "start",
+        "throughput rises",
+    ]
 
 
 def test_the_gate_lets_through_as_many_as_fit_in_order() -> None:
