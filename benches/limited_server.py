@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import instant_server
 
-MEDIAN, SIGMA = 0.1, 0.3
+MEDIAN, SIGMA = 0.2, 0.3
 """Seconds, and the standard deviation of their logarithm."""
 _REFUSAL = b"HTTP/1.1 429 Later\r\nContent-Length: 2\r\n\r\n{}"
 

@@ -17,7 +17,7 @@ from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Parameters, Task
 
 LIMIT = 48
-SECONDS = 12.0
+SECONDS = 20.0
 FIXED = (1, 2, 4, 8, 16, 32, LIMIT, 64, 128, 256, 512)
 
 

@@ -491,18 +491,18 @@ def test_connections_are_used_again_and_refusals_leave_them_open() -> None:
     assert notes["concurrency"]["most"] == 4
     start, first, *_ = notes["concurrency"]["trace"]
     assert start == [0.0, 4, "start"]
-    assert first[1] == 2
+    assert first[1] in (1, 2)
     assert first[2] in ("429", "503", "529")
     assert json.loads(json.dumps(notes)) == notes
 
 
 def test_without_a_number_few_requests_are_under_way_at_first() -> None:
-    with FaultServer(default=faults.meet(8)) as server:
+    with FaultServer(default=faults.meet(16)) as server:
         asked = engine(server)
         outcomes = list(asked.generate(tasks(64), Parameters()))
         assert len(outcomes) == 64
-        assert 8 <= server.most_at_once <= 64
-    assert asked.notes()["concurrency"]["trace"][0] == [0.0, 8, "start"]
+        assert 16 <= server.most_at_once <= 64
+    assert asked.notes()["concurrency"]["trace"][0] == [0.0, 16, "start"]
 
 
 def test_a_slow_reader_is_waited_for() -> None:

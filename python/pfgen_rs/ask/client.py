@@ -69,7 +69,7 @@ class Connection:
                 **self.form.headers(self.place.sent_key),
             },
             timeout=aiohttp.ClientTimeout(
-                total=self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+                self.timeout, sock_connect=min(self.timeout, _CONNECTING)
             ),
         )
 

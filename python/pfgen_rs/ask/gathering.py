@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Generic, TypeVar
 
 from pfgen_rs.ask import protocol
+from pfgen_rs.ask.window import Window
 from pfgen_rs.io.ahead import THREADS, Pipe
 
 T = TypeVar("T")
@@ -19,24 +20,21 @@ _GRACE = 5.0
 
 
 def gathered(
-    items: Iterable[T | None],
-    opened: Callable[[], Opened[T, R]],
-    concurrency: int,
-    wanted: Callable[[], int] | None = None,
+    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], window: Window
 ) -> Iterator[R]:
-    """Yield the result for each item in order of completion, processing at most `concurrency` at a time.
+    """Yield the result for each item in order of completion, processing at most `window.most` at a time.
 
-    Items are taken in the caller's thread, at most twice `wanted()` (at most `concurrency`, its default)
-    ahead of the results that were consumed, and started in order; `None` means that no item is available
-    until another result has been consumed. An error is raised after the results before it and cancels all
-    other work, as does closing the iterator. Also works if the caller's thread runs an event loop.
+    Items are taken in the caller's thread, at most `2 * window.largest` ahead of the results that were
+    consumed, and started in order; `None` means that no item is available until another result has been
+    consumed. An error is raised after the results before it and cancels all other work, as does closing the
+    iterator. Also works if the caller's thread runs an event loop.
     """
     source, begun = iter(items), 0
-    work = _ConcurrentWork(opened, concurrency)
+    work = _ConcurrentWork(opened, window.most)
     work.start()
     try:
         while True:
-            ahead = 2 * (concurrency if wanted is None else wanted())
+            ahead = 2 * window.largest
             # Waking the other thread costs more than counting.
             if (ahead - begun) * 8 >= ahead:
                 more = protocol.available(source, ahead - begun)

@@ -109,7 +109,7 @@ class Journal:
         try:
             hash(values)
         except TypeError:
-            return tuple(v if isinstance(v, Hashable) else repr(v) for v in values)
+            values = tuple(v if isinstance(v, Hashable) else repr(v) for v in values)
         return values
 
     def stored_keys(self, *, valid: bool = False) -> set[Key]:

@@ -1,5 +1,6 @@
 """What engines for servers share: settings, connections and concurrency."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -40,7 +41,7 @@ class ServerEngine(protocol.Counting):
         Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
         """
         _check(concurrency, timeout, retries)
-        self.window = Window(concurrency)
+        self.window = Window(concurrency, time.monotonic())
         self.optional = retrying.OptionalParameters(optional)
         try:
             import aiohttp  # noqa: F401
@@ -83,19 +84,20 @@ class ServerEngine(protocol.Counting):
                 optional=self.optional,
             )
 
-        return gathered(tasks, opened, self.window.most, lambda: self.window.largest)
+        return gathered(tasks, opened, self.window)
 
     def notes(self) -> dict[str, Any]:
         """Returns what the engine did beside answering, as JSON: requests, retries, waits, concurrency.
 
-        `waits`: seconds, summed over requests. `concurrency`: see `Window.notes`.
+        `waits`: seconds, summed over requests. `concurrency`: the most requests at a time, and the trace of
+        the window (see `Window`).
         """
-        waits = self._patience["waits"]
+        waits, trace = self._patience["waits"], [list(change) for change in self.window.trace]
         return {
             "requests": self.usage.requests,
             "retries": waits.count,
             "waits": round(waits.seconds, 3),
-            "concurrency": self.window.notes(),
+            "concurrency": {"most": self.window.most, "trace": trace},
         }
 
     def close(self) -> None:

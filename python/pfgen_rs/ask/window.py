@@ -2,15 +2,12 @@
 
 import asyncio
 from collections import deque
-from typing import Any
 
-MOST, _FIRST = 512, 8
+MOST, _FIRST = 512, 16
 """The largest window if no number is given, and the one to begin with."""
-_ANSWERS = 16
-"""Fewest answers of a round."""
 _RISE = 1.2
 """How much more throughput twice the window must give to be doubled again."""
-_HOLD = 16
+_HOLD = 24
 """Rounds without a change before something else is tried."""
 _STEP = 32
 _BEYOND = 1.25
@@ -21,70 +18,57 @@ _TRACE = 200
 class Window:
     """The number of requests that may be under way at a server: `most`, until it refuses one for now.
 
-    Without `most` it begins small and changes after rounds, in each of which at least as many requests as fit
-    were begun and answered. It doubles as long as this raises the throughput (requests under way over the
-    mean time of an answer), holds when it does not, and now and then begins again from half.
+    Without `most` it begins small and changes after rounds, in each of which as many requests as fit, and at
+    least as many as in the beginning, were begun and answered. It doubles as long as this raises the
+    throughput (requests under way over the mean time of an answer), holds when it does not, and now and then
+    begins again from half.
 
     When the server refuses a request for now, the window is halved, at most once a round trip. It then
     returns to what the server had accepted, holds, and grows by a thirty-second, or one, a round, until the
     server refuses again or bears so much more that the window may double.
 
-    `size`: the window, from 1 to `most`; `largest`: the largest so far. `trace`: its changes, as seconds
-    since the first request, window, and reason; at most 200, of which the older ones are thinned out. Times
-    are those of any clock, in seconds.
+    `size`: the window, from 1 to `most`; `largest`: the largest so far. `trace`: its last 200 changes, as
+    seconds since it was made, window, and reason. Times are those of any clock, in seconds; `now`: the time.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, most: int | None = None, now: float = 0.0) -> None:
         self._measures = self._doubles = most is None
         self.most = MOST if most is None else most
         self.size = self.largest = _FIRST if most is None else most
-        self.trace: list[tuple[float, int, str]] = [(0.0, self.size, "start")]
+        self.trace = deque([(0.0, self.size, "start")], _TRACE)
         self._limit: int | None = None  # what the server accepted before it refused more
         self._throughput = 0.0  # before the last doubling
         self._held = 0
-        self._first: float | None = None
-        self._cut = float("-inf")
-        self._begin_round(self._cut)
+        self._made = self._cut = now
+        self._begin_round(now)
 
     def answered(self, begun: float, now: float, busy: int) -> None:
         """Note an answer to a request begun at a time, with which `busy` were under way."""
-        if self._first is None:
-            self._first = begun
-        if begun < self._since:
+        if begun < self._since or 2 * busy < self.size:  # it says nothing of larger windows
             return
         self._answers += 1
         self._seconds += now - begun
         self._busy += busy
-        self._is_full |= busy >= self.size
-        if self._answers >= max(self.size, _ANSWERS):
-            if self._is_full:  # else it says nothing of larger windows
-                self._end_round(self._busy / max(self._seconds, 1e-9), now)
+        if self._answers >= max(self.size, _FIRST):
+            self._end_round(self._busy / max(self._seconds, 1e-9), now)
             self._begin_round(now)
 
     def refused(self, begun: float, now: float, busy: int, reason: str) -> None:
         """Note that the server refused a request for now; arguments as for `answered`."""
-        if self._first is None:
-            self._first = begun
         if begun < self._cut:
             if self._limit is not None:  # requests that begin together are refused in any order
                 self._limit = max(self.size, min(self._limit, busy - 1))
             return
-        half = max(1, self.size // 2)
         if self._limit is None or self.size > self._limit:
-            self._limit, self._held = max(1, min(self.size, busy) - 1), 0
-        else:  # that limit holds no longer: it is not returned to
-            self._limit, self._held = half, _HOLD
-        self._cut = now
-        self._set(min(half, self._limit), reason, now)
+            limit = min(self.size, busy) - 1 - busy // _STEP
+        else:  # it does not bear so many any more
+            limit = self._limit - 1 - self._limit // _STEP
+        self._limit, self._held, self._cut = max(1, limit), 0, now
+        self._set(min(self.size // 2, self._limit), reason, now)
         self._begin_round(now)
 
-    def notes(self) -> dict[str, Any]:
-        """Returns what there is to tell, as JSON."""
-        return {"most": self.most, "trace": [[*change] for change in self.trace]}
-
     def _begin_round(self, since: float) -> None:
-        self._since, self._answers, self._is_full = since, 0, False
-        self._busy, self._seconds = 0, 0.0
+        self._since, self._answers, self._busy, self._seconds = since, 0, 0, 0.0
 
     def _end_round(self, throughput: float, now: float) -> None:
         self._held += 1
@@ -112,9 +96,7 @@ class Window:
         size = max(1, min(size, self.most))
         if size != self.size:
             self.size, self.largest = size, max(size, self.largest)
-            self.trace.append((round(now - (self._first or 0.0), 3), size, reason))
-        if len(self.trace) > _TRACE:
-            del self.trace[1:-1:2]
+            self.trace.append((round(now - self._made, 3), size, reason))
 
 
 class Gate:
@@ -126,16 +108,17 @@ class Gate:
 
     async def enter(self) -> int:
         """Wait for a place; returns how many are taken with it."""
-        if self._waiting or self._busy >= self._window.size:
-            place: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
-            return await place
-        self._busy += 1
-        return self._busy
+        place: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        self._admit()
+        return await place
 
     def leave(self) -> None:
         """Free the place."""
         self._busy -= 1
+        self._admit()
+
+    def _admit(self) -> None:
         while self._waiting and self._busy < self._window.size:
             place = self._waiting.popleft()
             if not place.done():  # else its request was cancelled

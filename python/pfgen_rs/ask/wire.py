@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from pfgen_rs.ask import retrying
@@ -190,12 +189,7 @@ def served_by(
 
 def named_model(value: object, key: str | None) -> str | None:
     """Returns a name that is kept and printed: of bounded length, without the key and lone surrogates."""
-    return _short_name(value, key) if isinstance(value, str) and value else None
-
-
-@lru_cache(maxsize=16)
-def _short_name(name: str, key: str | None) -> str:
-    return in_short(name, key)[:_LONGEST_NAME]
+    return in_short(value, key)[:_LONGEST_NAME] if isinstance(value, str) and value else None
 
 
 def _unicode(text: str) -> str:

@@ -82,7 +82,8 @@ class EngineChoice:
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of concurrent requests (openai, anthropic; default: 64).",
+            help="Number of concurrent requests (openai, anthropic; default: as many as raise the "
+            "throughput, at most 512); fewer after the server refuses some.",
         ),
     ] = None
     base_url: Annotated[
