@@ -33,10 +33,11 @@ class PfgenCallback(callbacks.Evaluating, TrainerCallback):  # type: ignore[misc
     All ranks generate, or rank 0 with a copy of a sharded model; the main process scores, logs and writes.
     Scores are logged like all metrics of the trainer as they become available: in `log_history`, and
     wherever `report_to` says (TensorBoard and W&B show them as `train/pfgen/score`). The curve is saved in
-    checkpoints (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
-    and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
-    log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown settings, and at the start
-    of training for invalid ones, if there is no tokenizer, or if a prompt is too long for the model.
+    checkpoints (`trainer_state.json`), and a resumed run continues it. Training is not affected: random
+    number generators and modes of modules are restored, and a step that cannot be evaluated is skipped with a
+    warning in the log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown settings, and
+    at the start of training for invalid ones, if there is no tokenizer, or if a prompt is too long for the
+    model.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
