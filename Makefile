@@ -66,7 +66,7 @@ test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests tha
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv-torch/bin:$$PATH" .venv-torch/bin/python -m pip install --quiet \
-		--no-build-isolation --editable '.[lightning,transformers]' accelerate gguf trl
+		--no-build-isolation --editable '.[lightning,transformers]' accelerate deepspeed gguf ninja trl
 	touch $@
 
 .PHONY: test-distributed

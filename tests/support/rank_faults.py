@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 KINDS = {
-    "ddp": "`DistributedDataParallel`",
+    "ddp": "DDP",
     "fsdp1": "FSDP1",
-    "fsdp2": "FSDP2 (`fully_shard`)",
-    "zero3": "DeepSpeed ZeRO-3",
-    "tp": "tensor parallelism",
+    "fsdp2": "FSDP2",
+    "zero3": "ZeRO-3",
+    "tp": "tensor parallel",
 }
 COUNTS = (2, 4)
 TIMEOUT = 300
@@ -56,17 +56,17 @@ def error() -> None:
 
 # Which rank fails (-1: the last), before it gathers or while it generates, how, and the limit in seconds.
 FAULTS: dict[str, tuple[tuple[int, ...], str, Callable[[], object], float]] = {
-    "none": ((), "", error, 120),
-    "error in one rank, before": ((-1,), "check", error, 120),
+    "no failure": ((), "", error, 120),
+    "error in one rank, before weights are gathered": ((-1,), "check", error, 120),
     "error in one rank, generating": ((0,), "_batch", error, 120),
     "error in all ranks": (tuple(range(max(COUNTS))), "check", error, 120),
-    "out of memory in one rank, before": ((-1,), "check", memory, 120),
+    "out of memory in one rank, before weights are gathered": ((-1,), "check", memory, 120),
     "out of memory in one rank, generating": ((0,), "_batch", memory, 120),
-    "hang in one rank, before": ((-1,), "check", never, 4),
-    "hang in one rank, generating": ((0,), "_batch", never, 4),
-    "none, again": ((), "", error, 120),
+    "endless loop in one rank, before weights are gathered": ((-1,), "check", never, 4),
+    "endless loop in one rank, generating": ((0,), "_batch", never, 4),
+    "no failure, after those": ((), "", error, 120),
     "native call that never returns": ((0,), "_batch", lambda: time.sleep(TIMEOUT), 4),
-    "the step after that": ((), "", error, 120),
+    "the step after that, as the call still runs": ((), "", error, 120),
 }
 
 
@@ -149,7 +149,7 @@ def train(kind: str, folder: str, rank: int) -> dict[str, Any]:
     found: dict[str, Any] = {"alone": _losses(kind, rank, lambda _: None)}
     model, optimizer = spread(kind, count)
     ours = generate(model)
-    current = ["none"]
+    current = ["no failure"]
     for place in ("check", "_batch"):
         _make_fail(ours, place, current, rank, count)
     settings: dict[str, Any] = {"questions": 5, "num_examples": 1, "on_error": "warn"}
@@ -263,17 +263,19 @@ def verdict(found: list[dict[str, Any]], step: int) -> str:
 
 def main() -> None:
     """Print the table."""
-    columns: dict[str, list[str]] = {fault: [] for fault in FAULTS}
-    heads = []
-    for kind, name in KINDS.items():
+    cells: dict[str, list[str]] = {fault: [] for fault in FAULTS}
+    for kind in KINDS:
+        happened: list[list[str]] = []
         for count in COUNTS:
             with tempfile.TemporaryDirectory() as folder:
                 found = results(start("train", kind, Path(folder), count), Path(folder))
-            heads.append(f"{name}, {count}")
-            for step, fault in enumerate(FAULTS):
-                columns[fault].append(verdict(found, step))
-            print(heads[-1], found[-1]["skipped"], file=sys.stderr)
-    for row in (["", *heads], ["---"] * (len(heads) + 1), *([f, *c] for f, c in columns.items())):
+            happened.append([verdict(found, step) for step in range(len(FAULTS))])
+            print(kind, count, [one["skipped"] for one in found], file=sys.stderr)
+        for fault, *each in zip(FAULTS, *happened, strict=True):
+            cells[fault].append(" / ".join(dict.fromkeys(each)))
+    heads = [f"{name} {' / '.join(map(str, COUNTS))}" for name in KINDS.values()]
+    rows = [["", *heads], ["---"] * (len(KINDS) + 1), *([fault, *c] for fault, c in cells.items())]
+    for row in rows:
         print(f"| {' | '.join(row)} |")
 
 

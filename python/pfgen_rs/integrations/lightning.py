@@ -25,14 +25,16 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
 
     `generate(module, tasks) -> texts` generates answers; it runs without gradients, in evaluation mode. With
     a `tokenizer` instead, transformers' `generate` of `module.model` (or of the module) is called with
-    `batch_size`, `max_new_tokens`, `temperature` and `top_p`. With `engine`, neither is used.
+    `batch_size`, `max_new_tokens`, `temperature`, `top_p` and `device`. With `engine`, neither is used. Both
+    are given up after `limit` seconds (3600).
 
     `every`: number of optimiser steps between evaluations; without it, evaluates after each validation, and
     measures the baseline when training starts. `settings`: arguments of `StepEvaluator`.
 
-    All ranks generate; rank zero scores, writes, and logs to the trainer's loggers. The curve is saved in
-    checkpoints. Training is not affected: random number generators and modes of modules are restored, and a
-    step that cannot be evaluated is skipped with a warning in the log `pfgen_rs`, unless `on_error="raise"`.
+    All ranks generate, or rank zero with a copy of a sharded model; rank zero scores, writes, and logs to the
+    trainer's loggers. The curve is saved in checkpoints. Training is not affected: random number generators
+    and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
+    log `pfgen_rs`, unless `on_error="raise"`.
     Raises `SettingsError` for unknown settings, if there is no `generate`, tokenizer or engine, and at the
     start of training for invalid settings, or if a prompt is too long for the model.
     """

@@ -73,7 +73,8 @@ class StepEvaluator(source.Closing):
     `on_error`: what happens if answers cannot be generated, scored or written. With `raise`, errors of
     `generate` are raised immediately, and those in the background as a `PfgenError` by the next call, `wait`,
     `state_dict` or `close`. With `warn`, the step is skipped, with a warning in the log `pfgen_rs`, and
-    training continues: only invalid arguments are errors, and a `CollectiveError` of `ModelGenerate`.
+    training continues: only invalid arguments are errors, and a `CollectiveError` of ranks that would wait
+    for each other forever.
     `skipped` has the reasons.
 
     Without `close`, the process waits at exit until everything is scored. Must not be used in processes
