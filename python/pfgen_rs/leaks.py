@@ -148,10 +148,10 @@ def contamination(
     Also raises `SettingsError` for values of `n` and `coverage` that make no sense, and `OutputError`.
 
     >>> import pfgen_rs
-    >>> run = pfgen_rs.sample_runs()["faithful"] + "/trials.jsonl"
+    >>> run = pfgen_rs.sample_runs()["faithful"]
     >>> found = pfgen_rs.contamination(run, "mini", text_field="answer")
     >>> found.documents, found.in_doubt
-    (28, [])
+    (140, ['Q09', 'Q12', 'Q14'])
     """
     files = corpus_files(corpus, storage_options)
     if out is not None:
