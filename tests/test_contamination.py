@@ -49,8 +49,8 @@ def naive(text: str, document: str, n: int) -> tuple[float, int, int] | None:
     """The best share of the n-grams of a text in a stretch of a document, and the stretch, by trying all."""
     own, whole = folded(text), folded(document)
 
-    def gram(of: list[tuple[str, int]], at: int) -> tuple[str, ...]:
-        return tuple(c for c, _ in of[at : at + n])
+    def gram(of: list[tuple[str, int]], at: int) -> str:
+        return "".join(c for c, _ in of[at : at + n])
 
     grams = {gram(own, at) for at in range(len(own) - n + 1)}
     places = [at for at in range(len(whole) - n + 1) if gram(whole, at) in grams]

@@ -56,6 +56,12 @@ class Contamination:
     `documents`: number of documents read. `contaminated`: of those with a reference answer. `skipped`: lines
     left out since they cannot be read. `too_short`: texts of the benchmark with fewer than `n` characters,
     which were not looked for. `coverage`: the share of n-grams that was asked for.
+
+    >>> import pfgen_rs
+    >>> run = pfgen_rs.sample_runs()["faithful"]
+    >>> found = pfgen_rs.contamination(run, "mini", text_field="answer", coverage=1)
+    >>> found.contaminated, len(found.questions)
+    (0, 14)
     """
 
     hits: pl.DataFrame = field(repr=False)
@@ -148,10 +154,10 @@ def contamination(
     Also raises `SettingsError` for values of `n` and `coverage` that make no sense, and `OutputError`.
 
     >>> import pfgen_rs
-    >>> run = pfgen_rs.sample_runs()["faithful"] + "/trials.jsonl"
+    >>> run = pfgen_rs.sample_runs()["faithful"]
     >>> found = pfgen_rs.contamination(run, "mini", text_field="answer")
     >>> found.documents, found.in_doubt
-    (28, [])
+    (140, ['Q09', 'Q12', 'Q14'])
     """
     files = corpus_files(corpus, storage_options)
     if out is not None:

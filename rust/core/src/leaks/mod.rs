@@ -4,8 +4,8 @@
 //! text if some stretch of it, at most twice as long as the text, has a given share of the text's distinct n-grams.
 //!
 //! One pass over a document is enough. Of a text with `g` distinct n-grams, of which `m` are needed, any stretch that
-//! contains it has one of each `g − m + 1` of them; the rarest, its anchors, are looked up for each character. Where
-//! one is met, n-grams are compared exactly.
+//! contains it has more than `s` of each `g − m + 1 + s` of them; the rarest, its anchors, are looked up for each
+//! character. Where more than `s` are near each other, n-grams are compared exactly.
 
 mod anchors;
 mod fold;
@@ -78,7 +78,8 @@ impl LeakFinder {
             // Different n-grams with one hash would be too few, and so one anchor too few; anchors are then all.
             let distinct = Grams::new(self.text(text), self.n).len();
             let needed = self.needed(distinct);
-            let kept = if own.len() == distinct { own.len().min(distinct + 1 - needed) } else { own.len() };
+            let chosen = distinct + 1 - needed + spare(needed);
+            let kept = if own.len() == distinct { own.len().min(chosen) } else { own.len() };
             sorted.extend(own[..kept].iter().map(|&(_, hash)| (hash, text as u32)));
             grams.push(distinct as u32);
         }
@@ -122,10 +123,15 @@ impl LeakFinder {
         met.sort_unstable();
         for of_text in met.chunk_by(|a, b| a.0 == b.0) {
             let text = of_text[0].0;
-            let before = best.get(&text).copied();
-            let grams = Grams::new(self.text(text as usize), self.n);
-            let (needed, longest) = (self.needed(grams.len()), LONGEST * self.text(text as usize).len());
-            let places = of_text.iter().map(|&(_, place)| place);
+            let (own, before) = (self.text(text as usize), best.get(&text).copied());
+            let (needed, longest) = (self.needed(self.grams[text as usize] as usize), LONGEST * own.len());
+            let spare = spare(needed);
+            let near = of_text.windows(spare + 1).filter(|near| near[spare].1 - near[0].1 < longest);
+            let mut places = near.map(|near| near[0].1).peekable();
+            if places.peek().is_none() {
+                continue;
+            }
+            let grams = Grams::new(own, self.n);
             if let Some(found) = grams.best_stretch(document, places, longest, needed, before) {
                 best.insert(text, found);
             }
@@ -151,6 +157,11 @@ impl LeakFinder {
         leaks.sort_unstable_by_key(|leak| leak.text);
         leaks
     }
+}
+
+/// How many anchors a stretch may have without being compared, where `needed` n-grams are.
+fn spare(needed: usize) -> usize {
+    (needed - 1) / 4
 }
 
 fn share(count: usize, of: usize) -> f64 {
