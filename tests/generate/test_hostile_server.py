@@ -28,7 +28,7 @@ TRIALS = 100
 TASKS = len(QUESTIONS) * TRIALS
 KILLS = [600 * n for n in range(1, 6)]  # answers after which a process is killed
 SWITCH = TASKS // 2  # answers after which another model answers
-DEADLINE = 100.0
+DEADLINE = 300.0
 
 
 def mixed(*values: object) -> int:
