@@ -26,6 +26,7 @@ __all__ = [
     "BenchmarkNotFoundError",
     "BuildError",
     "ConfigError",
+    "Contamination",
     "Difference",
     "Explanation",
     "GenerationError",
@@ -47,6 +48,7 @@ __all__ = [
     "StoreError",
     "UnknownQuestionError",
     "__version__",
+    "contamination",
     "gate",
     "leaderboard",
     "load_benchmark",
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from pfgen_rs._native import __version__
     from pfgen_rs.benchmark import Benchmark, load_benchmark, score_file, score_runs
     from pfgen_rs.gating import gate
+    from pfgen_rs.leaks import Contamination, contamination
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.precomputed_scores import results_from_scores
@@ -84,6 +87,7 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "_native": ("__version__",),
             "benchmark": ("Benchmark", "Question", "load_benchmark", "score_file", "score_runs"),
             "gating": ("gate",),
+            "leaks": ("Contamination", "contamination"),
             "metrics.ngram_index": ("NgramIndex",),
             "metrics.settings": ("Settings",),
             "precomputed_scores": ("results_from_scores",),

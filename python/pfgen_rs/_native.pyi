@@ -125,7 +125,9 @@ class Scorer:
     def compact(self) -> bool: ...
     @property
     def size(self) -> int: ...
-    def cuts(self, text: str) -> list[tuple[float, int, float, int]]: ...
+    def lone(
+        self, rules: Rules, text: str, others: Sequence[int], compensated: bool
+    ) -> tuple[list[float], list[tuple[float, int, float, int]], float, int]: ...
     def windows(
         self, texts: Texts, threads: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
@@ -374,6 +376,22 @@ class Expression:
     @staticmethod
     def compile(pattern: str) -> Expression | None: ...
     def ends(self, texts: Texts, limit: int, threads: int | None = None) -> NDArray[np.uint32]: ...
+
+@final
+class LeakFinder:
+    def __new__(
+        cls, texts: Texts, n: int, coverage: float, threads: int | None = None
+    ) -> LeakFinder: ...
+    def grams(self) -> NDArray[np.uint32]: ...
+    def find(
+        self, documents: Texts
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+    ]: ...
 
 @final
 class Scan:

@@ -148,6 +148,11 @@ COMMANDS = {
     "watch": Deferred(
         "watch", "watch", "Evaluate every new checkpoint in a folder, and draw the learning curve."
     ),
+    "curve": Deferred(
+        "curve",
+        "curve",
+        "Write the page or the picture of a learning curve, and of others beside it.",
+    ),
     "verify": Deferred(
         "verify", "verify", "Score runs again and compare every number with their result.json."
     ),
@@ -182,6 +187,12 @@ COMMANDS = {
         "app",
         "Look up n-grams of any length in a question's reference answers; manage the cached index.",
     ),
+    "contamination": Deferred(
+        "contamination",
+        "contamination",
+        "Find reference answers of a benchmark in a pretraining corpus.",
+        urls=True,
+    ),
     "build": Deferred(
         "build", "app", "Build sets of reference answers from candidates, and check sets."
     ),
@@ -197,7 +208,7 @@ COMMANDS = {
 }
 
 SECTIONS = {
-    "Daily": ("score", "compare", "gate", "explain", "generate", "watch"),
+    "Daily": ("score", "compare", "gate", "explain", "generate", "watch", "curve"),
     "Leaderboards": (
         "report",
         "leaderboard",
@@ -207,7 +218,7 @@ SECTIONS = {
         "data",
         "harness-path",
     ),
-    "Sets": ("build", "index"),
+    "Sets": ("build", "index", "contamination"),
     "Research": ("judge", "llm-jp-eval", "study"),
 }
 

@@ -101,8 +101,13 @@ def steps(doing: str, total: int) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
-    """Show a progress bar of bytes read, with rate and remaining time. Yields its update function."""
+def scoring(
+    sources: Sequence[Source], doing: str = "scoring", items: str = "responses"
+) -> Iterator[Progressed]:
+    """Show a progress bar of bytes read, with rate and remaining time. Yields its update function.
+
+    `doing`, `items`: what it says is done, and of what it says the rate.
+    """
     process.interrupt_reads()
     if not sys.stderr.isatty():
         yield lambda *_: None
@@ -116,7 +121,7 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     sizes = {id(source): source.size for source in sources}
     total = None if None in sizes.values() else sum(size or 0 for size in sizes.values())
     with progress(*columns) as bar:
-        task = bar.add_task("scoring", total=total, rate="")
+        task = bar.add_task(doing, total=total, rate="")
         begun, scored, read = 0.0, 0, dict.fromkeys(sizes, 0)
 
         def update(source: Source, done: int, responses: int) -> None:
@@ -128,11 +133,11 @@ def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
                 begun = time.monotonic()
             # The clock of Windows may stand still for 16 ms.
             rate = (
-                f"{scored / max(time.monotonic() - begun, 0.01):,.0f} responses/s" if scored else ""
+                f"{scored / max(time.monotonic() - begun, 0.01):,.0f} {items}/s" if scored else ""
             )
             bar.update(
                 task,
-                description=visible(f"scoring {source.path}"),
+                description=visible(f"{doing} {source.path}"),
                 completed=sum(read.values()),
                 rate=rate,
             )

@@ -11,6 +11,7 @@ mod few;
 mod index;
 mod jpeval;
 mod json;
+mod leaks;
 mod lines;
 mod markup;
 mod numeric;
@@ -48,6 +49,8 @@ mod _native {
     use super::jpeval::CodePoints;
     #[pymodule_export]
     use super::json::indented;
+    #[pymodule_export]
+    use super::leaks::LeakFinder;
     #[pymodule_export]
     use super::lines::{Places, TextArray, decode_lines, digest};
     #[pymodule_export]
