@@ -12,7 +12,7 @@ from pfgen_rs.integrations.callbacks import Evaluating
 
 
 def test_settings_that_cannot_be() -> None:
-    known = "batch_size, budget, engine, every, "
+    known = "batch_size, budget, device, engine, every, "
     for wrong, match in (
         ({"evry": 2}, f"unknown setting `evry`: expected one of {known}"),
         ({"is_main": True}, f"unknown setting `is_main`: expected one of {known}"),
@@ -24,6 +24,8 @@ def test_settings_that_cannot_be() -> None:
         ({"top_p": 1.01}, "at most 1, not 1.01"),
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"max_new_tokens": 1.5}, "`max_new_tokens` must be"),
+        ({"limit": 0}, "`limit` must be a positive number of seconds, not 0"),
+        ({"limit": float("inf")}, "not inf"),
         ({"engine": FakeEngine(), "top_p": 1}, "`top_p` cannot be combined with `engine`"),
     ):
         settings: dict[str, Any] = wrong
