@@ -66,7 +66,7 @@ test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests tha
 	$(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/.venv-torch/bin:$$PATH" .venv-torch/bin/python -m pip install --quiet \
-		--no-build-isolation --editable '.[lightning,transformers]' accelerate gguf trl
+		--no-build-isolation --editable '.[lightning,transformers]' accelerate deepspeed gguf ninja trl
 	touch $@
 
 .PHONY: test-distributed
@@ -80,9 +80,9 @@ test-distributed: build .venv-distributed/installed ## Run the tests that need R
 		--requirement $< --editable .
 	touch $@
 
-HARNESSES := flexeval
+HARNESSES := datatrove flexeval nemo_curator
 .PHONY: test-harnesses $(HARNESSES:%=test-%)
-test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; in CI weekly)
+test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses and pipelines that want environments of their own (some gigabytes; in CI weekly)
 
 $(HARNESSES:%=test-%): test-%: target/harnesses/%/installed
 	target/harnesses/$*/bin/python -m pytest tests/integrations/harnesses/test_$*.py
@@ -175,13 +175,8 @@ sdist: .venv/installed ## Build the sdist into dist/
 	. $(BIN)/activate && maturin sdist --out dist
 
 .PHONY: lock
-lock: .venv/installed ## Pin the development tools anew
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --quiet --upgrade --output-file requirements-dev.lock
-	echo 'maturin>=1.13,<2' | $(BIN)/uv pip compile pyproject.toml - --constraint requirements-dev.lock --universal \
-		--python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet \
-		--output-file requirements.lock
+lock: .venv/installed ## Pin the newest versions of everything anew (in CI weekly, followed by the tests)
+	.ci/refresh-locks
 
 .PHONY: clean
 clean: ## Remove everything that was built

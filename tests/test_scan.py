@@ -1,7 +1,12 @@
 """`pfgen_rs.scan`: scores within polars queries."""
 
+import gzip
+import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,8 +14,19 @@ from polars._typing import EngineType
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import Benchmark, InputError, UnknownQuestionError, load_benchmark, scan, score_file
+from pfgen_rs import (
+    Benchmark,
+    InputError,
+    UnknownQuestionError,
+    load_benchmark,
+    scan,
+    scanning,
+    score_file,
+)
+from pfgen_rs.io import reading
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.runs import outputs
+from pfgen_rs.runs.resumable import Job
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.inputs import Responses
 
@@ -138,3 +154,131 @@ def test_errors(benchmark: Benchmark, files: list[Path], tmp_path: Path) -> None
         scan(table.drop("answer"), benchmark)
     with pytest.raises(InputError, match="length"):
         scan(table.with_columns(length=1), benchmark)
+
+
+# Other columns of files.
+
+
+OTHERS: list[dict[str, Any]] = [
+    {"id": n, "line": -n, "meta": {"url": f"u{n}"}, "tags": ["a", None][: n % 3], "none": None}
+    for n in range(len(GOOD) * 10)
+]
+ROWS = [{"question": q, "answer": a} for q, a in GOOD * 10]
+TABLE = pl.DataFrame(
+    [row | other for row, other in zip(ROWS, OTHERS, strict=True)],
+    schema_overrides={"none": pl.Null},
+)
+CHATS = [
+    {"messages": [{"role": "user", "content": q}, {"role": "assistant", "content": a}], **other}
+    for (q, a), other in zip(GOOD * 10, OTHERS, strict=True)
+]
+JSON = "\n".join(
+    json.dumps(row | other, ensure_ascii=False) for row, other in zip(ROWS, OTHERS, strict=True)
+)
+CHAT_LINES = "\n".join(json.dumps(chat, ensure_ascii=False) for chat in CHATS)
+WRITE: dict[str, Callable[[Path], Any]] = {
+    "a.parquet": TABLE.write_parquet,
+    "a.arrow": TABLE.write_ipc,
+    "a.csv": TABLE.select("question", "answer", "id", "line").write_csv,
+    "a.jsonl": lambda path: path.write_text(JSON + "\n"),
+    "a.jsonl.gz": lambda path: path.write_bytes(gzip.compress(JSON.encode() + b"\n")),
+    "a.json": lambda path: path.write_text("[" + JSON.replace("\n", ",\n") + "]"),
+    "chats.jsonl": lambda path: path.write_text(CHAT_LINES + "\n"),
+    "chats.parquet": pl.DataFrame(CHATS).write_parquet,
+}
+
+
+def as_json(value: Any) -> Any:
+    return None if value is None else json.dumps(value)
+
+
+@pytest.mark.parametrize("name", WRITE)
+def test_other_columns_of_files_are_kept(name: str, benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / name
+    WRITE[name](path)
+    lazy = scan(path, benchmark)
+    columns = lazy.collect_schema().names()
+    *fixed, last = scan(path, benchmark, keep="none").collect_schema().names()
+    others = [n if n != "line" else "input_line" for n in OTHERS[0]][: 2 if ".csv" in name else 5]
+    assert columns == [*fixed, *others, last]
+    frame = lazy.collect(engine="streaming")
+    assert frame.schema == lazy.collect_schema()
+    assert_frame_equal(frame, lazy.collect())
+    typed = name in ("a.parquet", "a.arrow")
+    for key, column in zip(OTHERS[0], others, strict=False):
+        expected = [other[key] if typed else as_json(other[key]) for other in OTHERS]
+        found = frame[column].to_list()
+        if not typed and key in ("meta", "tags"):  # polars writes nested columns without spaces
+            found, expected = ([json.loads(text) for text in each] for each in (found, expected))
+        assert found == expected
+    with Job(
+        benchmark, [str(path)], Options(), per_response=tmp_path / "t.parquet", keep="all"
+    ) as j:
+        j.run()
+        j.write()
+    assert_frame_equal(frame, pl.read_parquet(tmp_path / "t.parquet").cast(frame.schema))
+
+
+def test_queries_read_only_the_columns_they_use(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.parquet", "a.jsonl"):
+        WRITE[name](tmp_path / name)
+    read: list[list[str]] = []
+    scored: list[int] = []
+    real, real_scores = reading.read_ahead, batch.score_responses
+
+    def spied(files: Any, options: Options) -> Any:
+        read.append([kept.key for kept in options.keep])
+        return real(files, options)
+
+    def counted(bench: Benchmark, found: Responses, **more: Any) -> object:
+        scored.append(len(found.questions))
+        return real_scores(bench, found, **more)
+
+    monkeypatch.setattr(scanning, "read_ahead", spied)
+    monkeypatch.setattr(batch, "score_responses", counted)
+    for name, kind in (("a.parquet", int), ("a.jsonl", str)):
+        lazy = scan(tmp_path / name, benchmark)
+        assert not read
+        found = lazy.filter(pl.col("id").cast(pl.Int64) >= 30).select("average", "input_line")
+        assert found.collect(engine="streaming")["input_line"].to_list() == [
+            kind(-n) for n in range(30, 40)
+        ]
+        assert lazy.filter(pl.col("average") > 2).select(pl.len()).collect().item() == 0
+        assert lazy.head(3).select("tags").collect().height == 3
+        lazy.select("file", "answer").collect()
+        assert read == [["id", "line"], [], ["tags"], []]
+        assert scored == [10, 40]
+        read.clear()
+        scored.clear()
+
+
+def test_files_with_other_columns_are_one_table(benchmark: Benchmark, tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.csv", "a.jsonl"):
+        WRITE[name](tmp_path / name)
+    paths = [tmp_path / name for name in ("a.parquet", "a.csv", "a.jsonl")]
+    ids = scan(paths, benchmark, keep=["id"]).select("id").collect()["id"].to_list()
+    assert ids == [str(other["id"]) for other in OTHERS] * 3
+    assert "id" in scan(paths[2], benchmark, keep="id").collect_schema()
+    for wrong, message in ((paths, "'meta' has type Struct"), (paths[0], "missing column 'nope'")):
+        with pytest.raises(InputError, match=message):
+            scan(wrong, benchmark, keep="all" if wrong is paths else ["nope"])
+
+
+def test_a_pipe_keeps_its_columns(benchmark: Benchmark, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    threading.Thread(target=lambda: pipe.write_text(JSON), daemon=True).start()
+    lazy = scan(pipe, benchmark)
+    assert lazy.select("id").collect()["id"].to_list() == [str(n) for n in range(40)]
+
+
+def test_damaged_and_empty_files(benchmark: Benchmark, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("oops\n" + JSON + "\n")
+    with pytest.raises(InputError, match=r"x\.jsonl, line 1"):
+        scan(path, benchmark).collect()
+    assert scan(path, benchmark, skip_bad_lines=True).select("id").collect().height == 40
+    path.write_text("")
+    assert scan(path, benchmark).collect().is_empty()

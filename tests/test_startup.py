@@ -75,9 +75,9 @@ PUBLIC = {
     Benchmark: "about check evaluate explain find from_references ids index index_path models prepare save "
     "score score_batch scorer signature sources with_settings without_models",
     pfgen_rs.Result: "by_category by_question clean compare config cut_short empty fluency foreign frame "
-    "height helpfulness input_hash interval is_partial length length_std missing model name num_trials path "
-    "planned problems questions read_as run sample score score_std signature summary to_bytes to_dict "
-    "to_html to_json to_pandas to_polars truthfulness with_summation",
+    "generation height helpfulness input_hash interval is_partial length length_std missing model name "
+    "num_trials path planned problems questions read_as run sample score score_std signature summary "
+    "to_bytes to_dict to_html to_json to_pandas to_polars truthfulness with_summation",
 }
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polars.io.plugins import register_io_source
 
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import Clean, Mode, Think, cleaning_mode
 from pfgen_rs.io.converted import resolved, schema_record
 from pfgen_rs.io.layouts import PLAIN, ReadAs
-from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.reading import Keep, Reading, kept_columns, read_ahead
 from pfgen_rs.io.run_files import expand_runs
-from pfgen_rs.io.source import opened_sources, storage_for
+from pfgen_rs.io.source import Source, opened_sources, storage_for
 from pfgen_rs.io.tables import check_columns
 from pfgen_rs.lazy import pl
 from pfgen_rs.runs import outputs
+from pfgen_rs.runs.responses import with_texts
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
@@ -47,6 +49,7 @@ def scan(
     strict: bool = False,
     replace_invalid: bool = False,
     clean: Clean = False,
+    keep: Keep = "all",
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> pl.LazyFrame:
@@ -54,21 +57,33 @@ def scan(
 
     `source`: a file as `score_file` takes it, a folder of runs, a glob, or a list of them; the table has the
     columns `file`, `line`, `question_id`, `question`, `answer`, `length`, the metrics, each source's share,
-    and `signature`. Or a LazyFrame, a DataFrame, or another table as `score_batch` takes it: it keeps its
-    columns, and `question_id`, `length`, the metrics, shares and `signature` are appended (`InputError`
-    where it has one of that name).
+    other columns of the files, and `signature`. Or a LazyFrame, a DataFrame, or another table as
+    `score_batch` takes it: it keeps its columns, and `question_id`, `length`, the metrics, shares and
+    `signature` are appended (`InputError` where it has one of that name).
+
+    `keep`: which other columns of files are there: `"all"`, `"none"`, or these names. Those of tables keep
+    their types, also nested ones; values of JSON are text (nested ones as JSON), `"all"` being the keys in
+    the first 256 KiB of each file. A name that the table already has gets the prefix `input_`. A query reads
+    only those that it uses.
 
     Files may be URLs, also globs, read with `storage_options` as by `score_file`.
 
-    Nothing is read or scored before the query runs. Memory stays bounded where it streams, as with
-    `sink_parquet` or `collect(engine="streaming")`. Filters on file, line and texts are applied before
-    scoring, and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether
-    all questions have answers is not known before the end.
+    `keep`: which other columns of files are in the table: all, `"none"`, or these names. Those of tables have
+    their types, also nested ones; values of JSON are text (nested ones as JSON), under the keys that occur in
+    the first 256 KiB of a file. A name that the table has already gets the prefix `input_`. Only what the
+    query uses is read.
+
+    Names and types of the columns of files are read now; nothing else is before the query runs, and nothing
+    is scored. Memory stays bounded where it streams, as with `sink_parquet` or
+    `collect(engine="streaming")`. Filters on file, line, texts and other columns are applied before scoring,
+    and nothing is scored for a query that uses no scores. `signature` is the benchmark's: whether all
+    questions have answers is not known before the end.
 
     `clean`: answers are cleaned before they are scored, and the signature says so, as for `score_file`; the
     column of a file has the cleaned ones, that of a table stays.
 
-    What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
+    Columns that cannot be read, or kept together, raise `InputError` now (`keep="none"` reads none), and what
+    else cannot be used when the query runs; with `skip_bad_lines` it is left out.
     `strict`, `replace_invalid`: as for `score_file`.
 
     >>> import pfgen_rs
@@ -95,30 +110,49 @@ def scan(
         return _frame_for_scanning(table(source).lazy(), scorer, options)
     storage = storage_for(patterns, storage_options)
     files = opened_sources(expand_runs(patterns, storage), storage)
-    schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
-    order = ["file", "line", "question_id", "question", "answer"]
-    schema = {name: schema[name] for name in dict.fromkeys([*order, *schema])}
+    scanned = _ScannedFiles(files, scorer, options, keep)
+    return register_io_source(scanned.batches, schema=scanned.schema)
+
+
+class _ScannedFiles:
+    """Files as a table, of which a query reads what it uses."""
+
+    def __init__(
+        self, files: list[Source], scorer: _ScanScorer, options: Options, keep: Keep
+    ) -> None:
+        self._files, self._scorer, self._options = files, scorer, options
+        kinds = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
+        self._kept = kept_columns(files, options, keep, kinds)
+        kept = {each.name: each.kind for each in self._kept}
+        order = ["file", "line", "question_id", "question", "answer"]
+        *names, last = dict.fromkeys([*order, *kinds])
+        self.schema = {name: (kinds | kept)[name] for name in (*names, *kept, last)}
 
     def batches(
-        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
+        self, columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
-        query = _ScanQuery(list(schema) if columns is None else columns, predicate, scorer)
-        with read_ahead(files, options) as readings:
+        """Yield these columns of the rows that a predicate selects among the first `rows`, chunk by chunk."""
+        wanted = list(self.schema) if columns is None else columns
+        query = _ScanQuery(wanted, predicate, self._scorer)
+        used = tuple(each for each in self._kept if each.name in query.used)
+        with read_ahead(self._files, replace(self._options, keep=used)) as readings:
             for reading in readings:
-                known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
-                for chunk in reading:
-                    if chunk.cut_short is not None:
-                        _LOG.warning("%s", chunk.cut_short)
-                    found = known.of(chunk)[0]
-                    texts = [found.questions.alias("question"), found.answers.alias("answer")]
-                    frame = pl.DataFrame([pl.Series("line", found.lines), *texts])
-                    frame = outputs.with_place(frame, reading.source.path, "").drop("signature")
+                for chunk, frame in self._texts(reading):
                     frame = frame if rows is None else frame.head(rows)
                     yield query.answer(frame, reading.clean, chunk.read_as)
                     if rows is not None and not (rows := rows - frame.height):
                         return
 
-    return register_io_source(batches, schema=schema)
+    def _texts(self, reading: Reading) -> Iterator[tuple[Chunk, pl.DataFrame]]:
+        path = reading.source.path
+        known = Known(self._scorer.benchmark, path, self._options.skip_bad_lines)
+        for chunk in reading:
+            if chunk.cut_short is not None:
+                _LOG.warning("%s", chunk.cut_short)
+            found = known.of(chunk)[0]
+            lines = pl.DataFrame([pl.Series("line", found.lines)])
+            frame = with_texts(lines, found.questions, found.answers, found.kept)
+            yield chunk, outputs.with_place(frame, path, "").drop("signature")
 
 
 class _ScanScorer:
@@ -174,8 +208,9 @@ class _ScanQuery:
         self._columns, self._predicate, self._scorer = columns, predicate, scorer
         roots = set() if predicate is None else set(predicate.meta.root_names())
         self._filter_first = roots.isdisjoint(scorer.schema)
-        wanted = set(columns) if self._filter_first else roots | set(columns)
-        self._scored = not wanted.isdisjoint(scorer.schema)
+        self.used = roots | set(columns)
+        scored = set(columns) if self._filter_first else self.used
+        self._scored = not scored.isdisjoint(scorer.schema)
 
     def answer(self, frame: pl.DataFrame, clean: Mode | None, read_as: ReadAs) -> pl.DataFrame:
         """The answer for these rows, whose answers were cleaned as in this mode, if they were."""

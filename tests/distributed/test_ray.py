@@ -14,6 +14,7 @@ import pytest
 
 from many_answers import Answers, check_results, check_scored, one_killed
 from pfgen_rs import SettingsError
+from pfgen_rs.integrations.arrow import scorer
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -74,6 +75,18 @@ def test_errors_of_workers_say_what_is_wrong(adapter: Any) -> None:
     dataset = ray.data.from_items([{"question": "Q99", "answer": "葉"}])
     with pytest.raises(Exception, match="missing column 'text'"):
         adapter.score(dataset, "mini", answer_field="text").take_all()
+
+
+def test_text_that_answers_no_question(adapter: Any) -> None:
+    texts = ["草は光を吸う葉緑体で緑に見えます。", "風呂敷は物を包む布です。"]
+    dataset = ray.data.from_items([{"text": text} for text in texts])
+    score = scorer("mini", question_field=None, answer_field="text")
+    expected = score(pa.table({"text": texts})).to_pylist()
+    for scored in (
+        adapter.score(dataset, "mini", question_field=None, answer_field="text"),
+        dataset.map_batches(score, batch_format="pyarrow"),
+    ):
+        assert sorted(scored.take_all(), key=lambda row: texts.index(row["text"])) == expected
 
 
 def test_pools_of_actors_are_refused(adapter: Any) -> None:

@@ -11,12 +11,14 @@ import polars as pl
 import pytest
 
 import builds
+from generating import FakeEngine
 from helpers import pfgen
 from page_tables import codes, tables
 from pfgen_rs import Benchmark, sample_runs, scan, score_file
+from pfgen_rs.ask.costs import Prices
 from pfgen_rs.ask.engines.command import task_line
 from pfgen_rs.ask.protocol import Parameters
-from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.generate import Prompter, RunConfig, generate, read_examples
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.source import DELIMITED, TABLE_SUFFIXES
 from pfgen_rs.judge.pairs import sample_path
@@ -82,6 +84,14 @@ def trained(folder: Path) -> Path:
     return folder
 
 
+def generated(folder: Path) -> Path:
+    prices = Prices(1.0, 2.0, "JPY")
+    config = RunConfig("fake", "m")
+    return generate(
+        config, FakeEngine(), benchmark="mini", trials=1, results=folder, prices=prices
+    ).folder
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     tmp = tmp_path_factory.mktemp("formats")
@@ -104,6 +114,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     curve = trained(tmp / "curve")
     everything = {
         "response": of_lines(tmp / "build" / "candidates.jsonl"),
+        "generation": of(generated(tmp / "generated") / "generation.json"),
         "example": of_lines(bundled_path() / "questions.jsonl"),
         "question": [each for path in (tmp / "build").rglob("Q*.json") for each in of(path)],
         "result": [of(path)[0] for path in (tmp / "out").glob("*/result.json")],

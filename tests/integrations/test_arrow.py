@@ -15,10 +15,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings as examples, strategies as st
+from polars.testing import assert_frame_equal
 
 import pfgen_rs
 from helpers import python, write_benchmark
-from pfgen_rs import Benchmark, InputError, Settings, SettingsError
+from pfgen_rs import Benchmark, InputError, Settings, SettingsError, UnknownQuestionError
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.metrics.settings import score_names
@@ -321,3 +322,39 @@ def test_the_example_for_hugging_face_datasets_runs(
     )
     table = rows.rename_column("question_id", "question").data.table
     assert pfgen_rs.load_benchmark().evaluate(table).score > 0
+
+
+# Text that answers no question.
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_text_is_scored_by_one_question_or_the_best(
+    threads: int, mini: Benchmark, expected: pl.DataFrame
+) -> None:
+    texts = [*expected["answer"].to_list()[::3], "", "🦊", "葉" * 300]
+    table = pa.table({"id": range(len(texts) + 1), "text": [*texts, None]})
+    frames = {q.id: mini.score_batch([q.id] * len(texts), texts) for q in mini}
+    columns = ["question_id", "length", *score_names(mini.sources)]
+    for question in ("Q14", mini["Q14"].text):
+        found = pl.DataFrame(
+            scorer("mini", question=question, answer_field="text", threads=threads)(table)
+        )
+        assert_frame_equal(found[:-1].select(columns), frames["Q14"].select(columns))
+    score = scorer("mini", question_field=None, answer_field="text", threads=threads)
+    found = pl.DataFrame(pickle.loads(pickle.dumps(score))(table))
+    assert found.columns[:3] == ["id", "text", "question_id"]
+    assert found["problem"].to_list() == [None] * len(texts) + ["the answer is null"]
+    ids = list(frames)
+    for row in range(len(texts)):
+        averages = [frames[name]["average"][row] for name in ids]
+        name = ids[averages.index(max(averages))]
+        assert_frame_equal(found[row : row + 1].select(columns), frames[name][row].select(columns))
+    assert len(set(found["question_id"][:-3])) > 5
+    assert score(table[:0]).num_rows == 0
+
+
+def test_an_unknown_question_for_all_text_is_an_error(mini: Benchmark) -> None:
+    with pytest.raises(UnknownQuestionError, match="Q99"):
+        scorer(mini, question="Q99")
+    with pytest.raises(InputError, match="missing column 'answer': found text"):
+        scorer(mini, question="Q02")(pa.table({"text": ["葉"]}))

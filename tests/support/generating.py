@@ -17,7 +17,7 @@ from pfgen_rs.generate import Run, RunConfig, Task, generate, read_examples
 CONFIG = RunConfig("fake", "org/model")
 QUESTIONS = [CATS, SEAS]
 Key = tuple[int, str]
-BEGUN = [".journal.jsonl.claims", "config.json", "journal.jsonl"]
+BEGUN = [".journal.jsonl.claims", "config.json", "generation.json", "journal.jsonl"]
 
 
 def write_samples(folder: Path) -> Path:

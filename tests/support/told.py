@@ -45,6 +45,25 @@ def example(harness: str, language: str) -> str:
     return str(code)
 
 
+def python_example(folder: Path, page: str, title: str, begin: str) -> None:
+    """Run the one Python example of a section that begins so, in a folder."""
+    code = re.findall(
+        r"^```python\n(.*?)^```", section(page, title), flags=re.DOTALL | re.MULTILINE
+    )
+    [found] = [each for each in code if each.startswith(begin)]
+    program = folder / "example.py"
+    program.write_text(found, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, program],
+        cwd=folder,
+        env=environment(PYTHONPATH=str(ROOT / "python")),
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
 def command(folder: Path, name: str, *args: str | Path, **env: str) -> str:
     """Run a harness's command in a folder without network; its output."""
     paths = [str(ROOT / "python"), str(HARNESSES)]

@@ -14,9 +14,9 @@ import pytest
 
 import helpers
 from engine_tasks import until
-from pfgen_rs import InputError, OutputError, SettingsError
+from pfgen_rs import SettingsError
 from pfgen_rs.training import read_curve
-from pfgen_rs.training.checkpoints import Settling, find_checkpoints
+from pfgen_rs.training.serving import EngineMaker
 from pfgen_rs.training.watch import Watcher
 
 # Answers with the head of the question, as long as the checkpoint says; `fail` and `crash` do what they say.
@@ -57,7 +57,7 @@ def command(place: Path) -> list[str]:
 
 def watcher(place: Path, **more: Any) -> Watcher:
     settings = {"benchmark": "mini", "questions": 3, "settle_seconds": 0, **more}
-    return Watcher(place / "checkpoints", command(place), **settings)
+    return Watcher(place / "checkpoints", EngineMaker(command=command(place)), **settings)
 
 
 def started(place: Path) -> list[str]:
@@ -119,7 +119,7 @@ def together(place: Path, workers: int) -> Watcher:
     (place / "program.py").write_text(TOGETHER)
     words = [*command(place)[:4], str(place), str(workers), "{worker}"]
     settings: Any = {"benchmark": "mini", "questions": 2, "settle_seconds": 0}
-    return Watcher(place / "checkpoints", words, workers=workers, **settings)
+    return Watcher(place / "checkpoints", EngineMaker(command=words), workers=workers, **settings)
 
 
 def test_several_at_once_in_order(place: Path) -> None:
@@ -183,93 +183,31 @@ def test_a_program_is_stopped_at_the_end_of_its_budget(place: Path) -> None:
     assert not any(map(is_running, map(int, started(place))))
 
 
-def test_programs_are_stopped_with_the_watcher(place: Path) -> None:
+def test_programs_are_stopped_with_the_watcher(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for step in (1, 2, 3):
         checkpoint(place, f"step_{step}")
-    watching = hanging(place, workers=2)
-    with watching._working() as workers:
-        asked = [workers.submit(watching._ask, one.path) for one in watching.found()]
+
+    def interrupted(*_: Any) -> None:
         until(lambda: (place / "log").exists() and len(started(place)) == 2)
-    assert [one.done() for one in asked] == [True] * 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pfgen_rs.training.watch._wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(hanging(place, workers=2).once())
+    assert len(started(place)) == 2
     assert not any(map(is_running, map(int, started(place))))
 
 
-def test_two_do_not_watch_for_the_same_curve(place: Path) -> None:
-    checkpoint(place, "step_1")
-    checkpoint(place, "step_2")
-    first = watcher(place).once()
-    next(first)
-    with pytest.raises(OutputError, match="another watcher"):
-        next(watcher(place).once())
-    assert next(first).checkpoint.step == 2
-    first.close()  # type: ignore[attr-defined]
-
-
-def test_checkpoints_are_complete_when_they_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 0.0
-    monkeypatch.setattr("pfgen_rs.training.checkpoints.time.monotonic", lambda: now)
-    settling = Settling(5)
-    assert settling.settled(tmp_path) is None
-    now = 9
-    assert settling.settled(tmp_path) is None  # an empty folder is no checkpoint
-    (tmp_path / "a").write_text("1")
-    assert settling.settled(tmp_path) is None
-    now = 12
-    (tmp_path / "a").write_text("12")
-    os.utime(tmp_path / "a", (0, 0))  # copied with its old time
-    assert settling.settled(tmp_path) is None
-    now = 16
-    assert settling.settled(tmp_path) is None
-    now = 17
-    assert settling.settled(tmp_path) is not None
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "b").write_text("")
-    assert settling.settled(tmp_path) is None
-
-
-def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
-    settling = Settling(1000, "done")
-    (tmp_path / "a").write_text("1")
-    assert settling.settled(tmp_path) is None
-    (tmp_path / "done").write_text("")
-    assert settling.settled(tmp_path) is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", 500),
-        *(("epoch=1-step=700.ckpt", 700), ("global_step1000-loss2", 1000)),
-        *(("iter_0000250-hf4", 250), ("checkpoint-30", 30), ("run2.b40-seed7", 7)),
-        ("step_x", None),
-    ],
-)
-def test_a_step_is_read_where_a_name_says_it(tmp_path: Path, name: str, step: int | None) -> None:
-    (tmp_path / name).mkdir()
-    assert [one.step for one in find_checkpoints(tmp_path, "*")] == ([step] if step else [])
-
-
-def test_one_folder_for_each_step(tmp_path: Path) -> None:
-    for name in ("step_7", "step_0012", "step_1-of-3", "other_9", "step_12"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "step_5").write_text("a file")
-    found = [(c.step, c.path.name) for c in find_checkpoints(tmp_path, "step_*")]
-    assert found == [(1, "step_1-of-3"), (7, "step_7"), (12, "step_0012")]
-    assert [c.step for c in find_checkpoints(tmp_path, "other_*")] == [9]
-    with pytest.raises(InputError, match="cannot be read"):
-        find_checkpoints(tmp_path / "no", "*")
-
-
-def test_commands_that_cannot_be(tmp_path: Path) -> None:
+def test_commands_that_cannot_be() -> None:
     for wrong, match in (
         ("run me", "does not contain {checkpoint}"),
         ("run '{checkpoint}", "split"),
         ("", "does not contain"),
     ):
         with pytest.raises(SettingsError, match=match):
-            Watcher(tmp_path, wrong)
+            EngineMaker(command=wrong)
 
 
 def run(place: Path, *more: str | Path, folder: str = "checkpoints") -> Any:
@@ -289,7 +227,7 @@ def test_the_command(place: Path) -> None:
     row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
     assert done.stdout.startswith(f"step_3: score {row['score']:.4f} (")
     begun, warned = done.stderr.splitlines()
-    assert begun == f"watching {folder} for step_*, checkpoint-*: 2 found"
+    assert begun == f"watching {folder} for checkpoints: 2 found"
     assert warned.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
     assert plot.read_text().startswith("<?xml")
     answers = pl.read_parquet(folder / "pfgen" / "answers" / "step_00000003.parquet")
@@ -321,7 +259,7 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
     again = run(place)
     assert (again.returncode, again.stdout) == (0, "")
-    assert again.stderr.endswith("checkpoint-*: 1 found (1 already evaluated)\n")
+    assert again.stderr.endswith("checkpoints: 1 found (1 already evaluated)\n")
     both = run(place, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
     none = run(place, "--pattern", "epoch*")

@@ -11,6 +11,7 @@ from pfgen_rs.ask.gathering import gathered
 from pfgen_rs.ask.protocol import LOG
 from pfgen_rs.ask.retrying import Again
 from pfgen_rs.ask.server_engine import ServerEngine
+from pfgen_rs.ask.window import Window
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.io import atomic
 from pfgen_rs.io.text import counted
@@ -103,7 +104,7 @@ class BatchServer:
         settings = self._engine.connection
         if retries is not None:
             settings["retries"] = retries
-        [reply] = gathered([call], lambda: Calls(**settings), 1)
+        [reply] = gathered([call], lambda: Calls(**settings), Window(1))
         return reply
 
     def json(

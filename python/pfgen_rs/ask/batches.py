@@ -347,7 +347,8 @@ class _Asking:
             return outcome._replace(reason=server.redacted(outcome.reason, key))
         optional.accept(asked.refused, asked.options)
         left_out = tuple(sorted(asked.whole.keys() - asked.options.keys()))
-        details = replace(outcome.details or Details(), left_out=left_out, batch=batch)
+        known = outcome.details or Details()
+        details = replace(known, left_out=left_out, batch=batch, sent=asked.options)
         return without_key(outcome._replace(details=details), self._place)
 
 

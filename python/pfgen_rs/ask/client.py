@@ -1,6 +1,7 @@
 """Requests to a server: sending, retrying, giving up; imports aiohttp."""
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ import aiohttp
 from pfgen_rs.ask import retrying, server, wire
 from pfgen_rs.ask.protocol import LOG, Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.retrying import Again, Hopeless, Refused, Unwanted
+from pfgen_rs.ask.window import Gate, Window
 from pfgen_rs.errors import GenerationError
 
 _CONNECTING = 10.0
@@ -50,10 +52,10 @@ class Connection:
     timeout: float
     retries: int
     backoff: retrying.Backoff
+    waits: retrying.Waits
 
     def __post_init__(self) -> None:
         self._url, self._proxy = self.place.url.rstrip("/"), _proxy(self.place.url)
-        self._waits = retrying.Waits()
         self._timed_out = False
 
     def open(self) -> None:
@@ -66,8 +68,9 @@ class Connection:
                 "User-Agent": "pfgen_rs",
                 **self.form.headers(self.place.sent_key),
             },
-            # Each attempt has its own limit in total.
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self.timeout, _CONNECTING)),
+            timeout=aiohttp.ClientTimeout(
+                self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+            ),
         )
 
     async def __aexit__(self, *_reason: object) -> None:
@@ -80,13 +83,13 @@ class Connection:
 
         `seed`: from which the lengths of waits are drawn, so that they do not depend on who waited before.
         """
-        result = await attempt()
-        random = Random(seed)  # noqa: S311
+        result, random = await attempt(), None
         for failure in range(self.retries):
             if not isinstance(result, Again):
                 break
+            random = random or Random(seed)  # noqa: S311
             seconds = self.backoff.wait(failure, random, result.after)
-            self._waits.report(result.reason, seconds, result.after)
+            self.waits.report(result.reason, seconds, result.after)
             await asyncio.sleep(seconds)
             result = await attempt()
         return result
@@ -104,17 +107,14 @@ class Connection:
         `into`: a file that takes the content, in place of what it has. Without a response, `Again`.
         """
         try:
-            async with (
-                asyncio.timeout(self.timeout),
-                self._http.request(
-                    method,
-                    self._url + path,
-                    data=data,
-                    headers=headers,
-                    proxy=self._proxy,
-                    allow_redirects=False,
-                ) as reply,
-            ):
+            async with self._http.request(
+                method,
+                self._url + path,
+                data=data,
+                headers=headers,
+                proxy=self._proxy,
+                allow_redirects=False,
+            ) as reply:
                 if into is None or not 200 <= reply.status < 300:
                     content = await reply.read()
                 else:
@@ -124,7 +124,8 @@ class Connection:
                     async for part in reply.content.iter_any():
                         into.write(part)
         except (aiohttp.ClientError, OSError) as error:
-            return Again(self._trouble(error), answered=False)
+            busy = "timeout" if isinstance(error, TimeoutError) else ""
+            return Again(self._trouble(error), answered=False, busy=busy)
         if 200 <= reply.status < 300:
             return content
         return retrying.ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
@@ -150,15 +151,17 @@ class Connection:
 class Session(Connection):
     """A connection whose context returns the function that answers a task.
 
-    `count` is called with the usage of each request and reply.
+    `count` is called with the usage of each request and reply. `window`: how many are under way at once.
     """
 
     parameters: Parameters
     count: Callable[[Usage], None]
+    window: Window
     optional: retrying.OptionalParameters = field(default_factory=retrying.OptionalParameters)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._gate = Gate(self.window)
         self._understood = self._heard = self._answered = False
         self._foreign = self._silent = 0
         self._refused: Counter[str] = Counter()
@@ -192,8 +195,9 @@ class Session(Connection):
         return Hopeless(f"{verdict.reason}: {self.form.cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
+        attempts = itertools.count(1)
         verdict: _Verdict = await self.persistently(
-            lambda: self._attempt(task), f"{task.seed} {task.question}"
+            lambda: self._admitted(task, attempts), f"{task.seed} {task.question}"
         )
         if isinstance(verdict, Again):
             return self._given_up(verdict)
@@ -211,14 +215,31 @@ class Session(Connection):
             f"{self.place.url}: {reason}. Check that the server is running, and its address"
         )
 
-    async def _attempt(self, task: Task) -> _Verdict:
-        """Send a request, and again at once without each optional parameter for which it is refused."""
+    async def _admitted(self, task: Task, attempts: Iterator[int]) -> _Verdict:
+        """Attempt a task when the window has a place for it, and tell the window how that went."""
+        busy = await self._gate.enter()
+        try:
+            begun = time.monotonic()
+            verdict = await self._attempt(task, attempts)
+            if isinstance(verdict, Answered):
+                self.window.answered(begun, time.monotonic(), busy)
+            elif isinstance(verdict, Again) and verdict.busy:
+                self.window.refused(begun, time.monotonic(), busy, verdict.busy)
+            return verdict
+        finally:
+            self._gate.leave()
+
+    async def _attempt(self, task: Task, attempts: Iterator[int]) -> _Verdict:
+        """Send a request, and again at once without each optional parameter for which it is refused.
+
+        `attempts` numbers all requests of the task.
+        """
         options = self.form.options(task, self.parameters)
         left_out = self.optional.left_out & options.keys()
         refused: list[Unwanted] = []
         while True:
             sent = {name: value for name, value in options.items() if name not in left_out}
-            begun = time.monotonic()
+            begun, number = time.monotonic(), next(attempts)
             verdict = await self._sent(task, sent)
             if not isinstance(verdict, Unwanted):
                 break
@@ -228,7 +249,13 @@ class Session(Connection):
             self.optional.accept(refused, sent)
         if isinstance(verdict, Answered) and verdict.details is not None:
             seconds = time.monotonic() - begun
-            details = replace(verdict.details, left_out=tuple(sorted(left_out)), seconds=seconds)
+            details = replace(
+                verdict.details,
+                left_out=tuple(sorted(left_out)),
+                seconds=seconds,
+                sent=sent,
+                attempts=number,
+            )
             return verdict._replace(details=details)
         return verdict
 
@@ -252,8 +279,10 @@ class Session(Connection):
         except wire.CutError as error:
             return self._foreign_reply(content) or Again(str(error))
         self._understood = True
-        self.count(self.form.usage(reply))
-        return self.form.answer(task, reply, self.place.key)
+        outcome = self.form.answer(task, reply, self.place.key)
+        details = outcome.details if isinstance(outcome, Answered) else None
+        self.count((details and details.usage) or self.form.usage(reply))
+        return outcome
 
     def _foreign_reply(self, content: bytes) -> Hopeless | None:
         """Give up if the first replies are something other than JSON objects, whole or truncated."""

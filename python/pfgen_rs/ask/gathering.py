@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Generic, TypeVar
 
 from pfgen_rs.ask import protocol
+from pfgen_rs.ask.window import Window
 from pfgen_rs.io.ahead import THREADS, Pipe
 
 T = TypeVar("T")
@@ -19,30 +20,31 @@ _GRACE = 5.0
 
 
 def gathered(
-    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], concurrency: int
+    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], window: Window
 ) -> Iterator[R]:
-    """Yield the result for each item in order of completion, processing at most `concurrency` at a time.
+    """Yield the result for each item in order of completion, processing at most `window.most` at a time.
 
-    Items are taken in the caller's thread, at most `2 * concurrency` ahead of the results that were consumed,
-    and started in order; `None` means that no item is available until another result has been consumed. An
-    error is raised after the results before it and cancels all other work, as does closing the iterator. Also
-    works if the caller's thread runs an event loop.
+    Items are taken in the caller's thread, at most `2 * window.largest` ahead of the results that were
+    consumed, and started in order; `None` means that no item is available until another result has been
+    consumed. An error is raised after the results before it and cancels all other work, as does closing the
+    iterator. Also works if the caller's thread runs an event loop.
     """
-    source, begun, window = iter(items), 0, 2 * concurrency
-    work = _ConcurrentWork(opened, concurrency)
+    source, begun = iter(items), 0
+    work = _ConcurrentWork(opened, window.most)
     work.start()
     try:
         while True:
+            ahead = 2 * window.largest
             # Waking the other thread costs more than counting.
-            if (window - begun) * 4 >= concurrency:
-                more = protocol.available(source, window - begun)
+            if (ahead - begun) * 8 >= ahead:
+                more = protocol.available(source, ahead - begun)
                 begun += len(more)
                 work.add(more)
             if not begun:
                 return
-            result = next(work.results)
-            begun -= 1
-            yield result
+            for result in next(work.results):
+                begun -= 1
+                yield result
     finally:
         work.stop()
 
@@ -54,8 +56,9 @@ class _ConcurrentWork(Generic[T, R]):
         self._opened = opened
         self._concurrency = concurrency
         self._items = asyncio.Queue[T]()
-        # As many results may be ready as items were added, so putting one never blocks.
-        self.results = Pipe[R](2 * concurrency)
+        # As many results may be ready as items were added, so putting them never blocks.
+        self.results = Pipe[list[R]](2 * concurrency)
+        self._ready: list[R] = []
         self._loop = asyncio.new_event_loop()
         self._main = self._loop.create_task(self._all())
         self._thread = threading.Thread(target=self._run, name=THREADS, daemon=True)
@@ -89,6 +92,7 @@ class _ConcurrentWork(Generic[T, R]):
             error = raised
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
+        self._pass_on()
         self.results.end(error)
 
     async def _all(self) -> None:
@@ -103,4 +107,14 @@ class _ConcurrentWork(Generic[T, R]):
 
     async def _worker(self, work: Callable[[T], Awaitable[R]]) -> None:
         while True:
-            self.results.put(await work(await self._items.get()))
+            result = await work(await self._items.get())
+            if (
+                not self._ready
+            ):  # what is ready in the same turn of the loop wakes the consumer once
+                self._loop.call_soon(self._pass_on)
+            self._ready.append(result)
+
+    def _pass_on(self) -> None:
+        if self._ready:
+            ready, self._ready = self._ready, []
+            self.results.put(ready)

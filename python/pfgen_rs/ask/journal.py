@@ -6,11 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import atomic, json_lines, lines, locks
+from pfgen_rs.io import atomic, json_lines, locks
 
 Key = tuple[Any, ...]
 _PLACES = 1 << 12
@@ -24,29 +25,6 @@ _LOCKED = Counter[tuple[str, int]]()  # how many of them are at each offset of a
 # would drop all POSIX locks of the process on the file.
 _HANDLES: dict[str, tuple[IO[bytes], int]] = {}
 _CLAIMED_LOCK = threading.Lock()
-
-
-def journal_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a journal, up to a torn last line. Raises `InputError` with file and line."""
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                if line.strip():
-                    yield _record(path, number, line)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-
-
-def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        return lines.parse_line(line)
-    except InputError as error:
-        problem = f"{error.problem}: remove the line to ask for it again"
-        raise InputError(problem, path=path, line=number) from None
 
 
 class Journal:
@@ -67,7 +45,7 @@ class Journal:
         self._fields = tuple(fields)
         self._noted = noted
         self._keys: set[Key] = set()
-        self._claimed: set[tuple[str, Key]] = set()
+        self._claimed: dict[tuple[str, Key], int] = {}  # and at which offset
         self._invalid = Counter[Key]()  # records with a problem, of keys whose last one has any
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
@@ -121,14 +99,18 @@ class Journal:
     def _claims_path(self) -> Path:
         return self.path.with_name(f".{self.path.name}.claims")
 
-    @property
+    @cached_property
     def _name(self) -> str:
         return str(self.path.absolute())
 
     def key(self, record: Mapping[str, Any]) -> Key:
         """Returns the values that identify a record."""
-        values = map(record.get, self._fields)
-        return tuple(value if isinstance(value, Hashable) else repr(value) for value in values)
+        values = tuple(map(record.get, self._fields))
+        try:
+            hash(values)
+        except TypeError:
+            values = tuple(v if isinstance(v, Hashable) else repr(v) for v in values)
+        return values
 
     def stored_keys(self, *, valid: bool = False) -> set[Key]:
         """Returns the keys of the file's records, without opening it for writing.
@@ -176,17 +158,17 @@ class Journal:
                 return False
             _LOCKED[offset] += 1
             _CLAIMED.add(place)
-            self._claimed.add(place)
+            self._claimed[place] = offset[1]
         return True
 
     def release(self, key: Key) -> None:
         """Give up a claim."""
-        place, offset = (self._name, key), (self._name, _offset(key))
+        place = self._name, key
         with _CLAIMED_LOCK:
             if place not in self._claimed:
                 return
             _CLAIMED.discard(place)
-            self._claimed.discard(place)
+            offset = self._name, self._claimed.pop(place)
             _LOCKED[offset] -= 1
             if not _LOCKED[offset]:
                 del _LOCKED[offset]
@@ -230,7 +212,7 @@ class Journal:
             if not line.endswith(b"\n"):
                 return False
             if line.strip():
-                self._note(_record(self.path, self._lines + 1, line))
+                self._note(json_lines.appended_record(self.path, self._lines + 1, line))
             self._read += len(line)
             self._lines += 1
         return True

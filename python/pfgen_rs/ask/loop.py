@@ -267,8 +267,9 @@ class _Asking:
             if number is not None:
                 group, request = self._entries[number]
                 task = request.task(number + 1, group.respondent, group.mode or self._mode)
-                own = group.respondent.parameters if self._collects else None
-                task = replace(task, name=self._name(number, request), parameters=own)
+                if self._collects:  # only batches are found again by names
+                    name, own = self._name(number, request), group.respondent.parameters
+                    task = replace(task, name=name, parameters=own)
                 self._numbers[key_of(task)] = number
                 yield task
             elif self._asked:  # what comes may have to be asked again, or leave more of the budget

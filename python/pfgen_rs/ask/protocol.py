@@ -2,10 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import add, sub
+from operator import add, attrgetter, sub
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pfgen_rs.io.cleaning import Mode
@@ -94,19 +94,19 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
-    def _counts(self) -> tuple[int, ...]:
-        # `astuple` copies, which takes longer than all else that is counted of a request.
-        return tuple(getattr(self, name) for name in self.__slots__)
-
     def __add__(self, other: Self) -> Self:
-        return type(self)(*map(add, self._counts(), other._counts()))
+        return type(self)(*map(add, _counts(self), _counts(other)))
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(*map(sub, self._counts(), other._counts()))
+        return type(self)(*map(sub, _counts(self), _counts(other)))
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
-        return any(self._counts())
+        return any(_counts(self))
+
+
+# `astuple` copies, which takes longer than all else that is counted of a request.
+_counts = attrgetter(*Usage.__slots__)
 
 
 class Counting:
@@ -138,7 +138,9 @@ class Details:
     `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
     tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
     `model` and `system_fingerprint`: who answered, according to the server. `seconds`: how long
-    the answered request took. `batch`: the batch in which it was asked, if it was.
+    the answered request took. `batch`: the batch in which it was asked, if it was. `sent`: the options that
+    were sent with the prompt, by their names in `Parameters`, and the seed (`None`: the engine does not say).
+    `attempts`: number of requests sent for this answer, those that failed included.
     """
 
     tokens: list[dict[str, Any]] | None = None
@@ -150,6 +152,8 @@ class Details:
     system_fingerprint: str | None = None
     seconds: float | None = field(default=None, compare=False)
     batch: str | None = None
+    sent: Mapping[str, Any] | None = field(default=None, compare=False)
+    attempts: int | None = field(default=None, compare=False)
 
 
 class Answered(NamedTuple):

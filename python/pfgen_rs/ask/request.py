@@ -94,10 +94,12 @@ class Respondent:
         return {self.role: found if self.retry is None else {**found, "max_tokens": self.limit}}
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def digest_of(content: Mapping[str, Any]) -> str:
     """Returns SHA-256 of canonical JSON (sorted keys, no spaces, UTF-8), in hexadecimal digits."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(content).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from pfgen_rs.ask import protocol, server
 _UNSUPPORTED = ("unsupported_parameter", "unsupported_value")
 _USED_UP = "insufficient_quota"
 _PASSING = (408, 409, 425, 429)
+_BUSY = (429, 503, 529)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,14 @@ class ErrorReply:
 class Again(NamedTuple):
     """A temporary failure.
 
-    `after`: seconds that the server asks to wait. `answered`: whether it sent any response.
+    `after`: seconds that the server asks to wait. `answered`: whether it sent any response. `busy`: in a
+    word, that the server has too much to do, if that is the reason.
     """
 
     reason: str
     after: float | None = None
     answered: bool = True
+    busy: str = ""
 
 
 class Refused(NamedTuple):
@@ -112,7 +115,8 @@ def refusal(error: ErrorReply, model: str, place: server.Place) -> Again | Refus
     if error.code == _USED_UP:
         return Hopeless(words)
     if error.status in _PASSING or error.status >= 500:
-        return Again(words, retry_after(error.headers))
+        busy = str(error.status) if error.status in _BUSY else ""
+        return Again(words, retry_after(error.headers), busy=busy)
     return _option_refusal(error, words)
 
 
@@ -199,7 +203,7 @@ class OptionalParameters:
         What two requests in a row were refused for is left out from now on, and logged once: a single
         refusal may be one of many servers behind an address, or a passing fault.
         """
-        for option in sent:
+        for option in sent if self._refusals else ():
             self._refusals[option] = 0
         for option, reason in refused:
             self._refusals[option] += 1
@@ -230,13 +234,17 @@ _EVERY = 30.0
 
 
 class Waits:
-    """Logs long waits as warnings, at a limited rate because many requests may be waiting."""
+    """Counts waits, and logs long ones as warnings, at a limited rate because many requests may be waiting.
+
+    `count`: their number; `seconds`: their sum.
+    """
 
     def __init__(self) -> None:
-        self._next = 0.0
+        self.count, self.seconds, self._next = 0, 0.0, 0.0
 
     def report(self, reason: str, seconds: float, asked: float | None) -> None:
         """Report a wait of `seconds` that begins now; `asked`: seconds the server asked for."""
+        self.count, self.seconds = self.count + 1, self.seconds + seconds
         now = time.monotonic()
         if max(seconds, asked or 0) < _LONG or now < self._next:
             return

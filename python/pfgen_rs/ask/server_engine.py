@@ -1,5 +1,6 @@
 """What engines for servers share: settings, connections and concurrency."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -8,6 +9,7 @@ from pfgen_rs.ask import protocol, retrying, server, wire
 from pfgen_rs.ask.batch_forms import BatchForm
 from pfgen_rs.ask.gathering import gathered
 from pfgen_rs.ask.protocol import Outcome, Parameters, Task
+from pfgen_rs.ask.window import Window
 
 
 class ServerEngine(protocol.Counting):
@@ -28,7 +30,7 @@ class ServerEngine(protocol.Counting):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        concurrency: int = 64,
+        concurrency: int | None = None,
         timeout: float = 600.0,
         retries: int = 6,
         backoff: retrying.Backoff | None = None,
@@ -39,6 +41,7 @@ class ServerEngine(protocol.Counting):
         Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
         """
         _check(concurrency, timeout, retries)
+        self.window = Window(concurrency, time.monotonic())
         self.optional = retrying.OptionalParameters(optional)
         try:
             import aiohttp  # noqa: F401
@@ -46,13 +49,13 @@ class ServerEngine(protocol.Counting):
             what = f"engine {type(self).__module__.rpartition('.')[2]}"
             raise extras.missing(what, "openai", error, GenerationError) from None
         self.model = form.model
-        self.concurrency = concurrency
         self.place = server.find_place(base_url, api_key, self.service)
         self.form = form
         self._patience: dict[str, Any] = {
             "timeout": timeout,
             "retries": retries,
             "backoff": backoff or retrying.Backoff(),
+            "waits": retrying.Waits(),
         }
 
     def __repr__(self) -> str:
@@ -66,7 +69,8 @@ class ServerEngine(protocol.Counting):
     def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, as soon as it is available.
 
-        Tasks are started in order, and taken at most `2 * concurrency` ahead of the outcomes. Closing the
+        Tasks are started in order, and taken at most twice as many ahead of the outcomes as
+        were ever under way at once. Closing the
         iterator cancels the requests in progress.
         """
         from pfgen_rs.ask.client import Session
@@ -76,17 +80,32 @@ class ServerEngine(protocol.Counting):
                 **self.connection,
                 parameters=parameters,
                 count=self.count,
+                window=self.window,
                 optional=self.optional,
             )
 
-        return gathered(tasks, opened, self.concurrency)
+        return gathered(tasks, opened, self.window)
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what the engine did beside answering, as JSON: requests, retries, waits, concurrency.
+
+        `waits`: seconds, summed over requests. `concurrency`: the most requests at a time, and the trace of
+        the window (see `Window`).
+        """
+        waits, trace = self._patience["waits"], [list(change) for change in self.window.trace]
+        return {
+            "requests": self.usage.requests,
+            "retries": waits.count,
+            "waits": round(waits.seconds, 3),
+            "concurrency": {"most": self.window.most, "trace": trace},
+        }
 
     def close(self) -> None:
         """Do nothing: connections are closed with the iterator that opened them."""
 
 
-def _check(concurrency: int, timeout: float, retries: int) -> None:
-    if not 1 <= concurrency <= 1000:
+def _check(concurrency: int | None, timeout: float, retries: int) -> None:
+    if concurrency is not None and not 1 <= concurrency <= 1000:
         raise SettingsError(f"concurrency must be between 1 and 1000, not {concurrency}")
     if not timeout > 0:
         raise SettingsError(f"timeout must be positive, not {timeout}")

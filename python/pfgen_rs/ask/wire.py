@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from pfgen_rs.ask import retrying
@@ -160,8 +160,10 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
     if isinstance(outcome, Failed):
         return outcome
     tokens = read_tokens(choice.get("logprobs"))
-    details = replace(
-        served_by(reply, choice, key),
+    details = served_by(
+        reply,
+        choice,
+        key,
         tokens=tokens and completed(tokens, outcome.text),
         reasoning=_reasoning(message),
         usage=reported_usage(reply) or None,
@@ -170,14 +172,18 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
 
 
 def served_by(
-    reply: Mapping[str, Any], choice: Mapping[str, Any], key: str | None = None
+    reply: Mapping[str, Any], choice: Mapping[str, Any], key: str | None = None, **more: Any
 ) -> Details:
-    """Returns `model`, `system_fingerprint` and `finish_reason` of an answer, `None` where not known."""
+    """Returns `model`, `system_fingerprint` and `finish_reason` of an answer, `None` where not known.
+
+    `more`: other fields of its details.
+    """
     reason = choice.get("finish_reason")
     return Details(
         model=named_model(reply.get("model"), key),
         system_fingerprint=named_model(reply.get("system_fingerprint"), key),
         finish_reason=_unicode(reason) if isinstance(reason, str) else None,
+        **more,
     )
 
 

@@ -117,11 +117,11 @@ def comparison_document(found: "RunComparison", count: int) -> dict[str, Any]:
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
     answers = found.side_by_side(chosen, statistics.metrics[0])
+    by_name = list(zip(statistics.runs, found.results, strict=True))
     return {
         **statistics.to_dict(),
-        "files": {
-            name: result.path for name, result in zip(statistics.runs, found.results, strict=True)
-        },
+        "files": {name: result.path for name, result in by_name},
+        "generation": {name: result.generation for name, result in by_name},
         "verdicts": [verdict(pair, statistics) for pair in statistics.pairs],
         "most_different": [
             {"question_id": question, "answers": [asdict(each) for each in answers[question]]}

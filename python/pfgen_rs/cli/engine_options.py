@@ -82,7 +82,8 @@ class EngineChoice:
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of concurrent requests (openai, anthropic; default: 64).",
+            help="Number of concurrent requests (openai, anthropic; default: as many as raise the "
+            "throughput, at most 512); fewer after the server refuses some.",
         ),
     ] = None
     base_url: Annotated[
@@ -140,6 +141,17 @@ class EngineChoice:
 
         Raises `BadParameter` for an option that the engine does not take, or that it lacks.
         """
+        own = self.own_options()
+        takes = engines.options(self.engine)
+        waiting = {name: settings[name] for name in _WAITING if name in settings.keys() - takes}
+        others = {name: value for name, value in settings.items() if name not in waiting}
+        if waiting and not self.batch:
+            raise typer.BadParameter(f"{next(iter(waiting))} requires --batch", param_hint="--set")
+        engine = engines.make(self.engine, model, **own, **others)
+        return engines.in_batches(engine, **waiting) if self.batch else engine
+
+    def own_options(self) -> dict[str, Any]:
+        """Returns the options of the engine that have options of the command line; raises as `create`."""
         given = {name: getattr(self, name) for name in _OWN}
         chosen = {name: value for name, value in given.items() if value is not None}
         takes = engines.options(self.engine)
@@ -152,12 +164,7 @@ class EngineChoice:
                 f"the engine {self.engine} requires a program: --command 'PROGRAM …'",
                 param_hint="--command",
             )
-        waiting = {name: settings[name] for name in _WAITING if name in settings.keys() - takes}
-        others = {name: value for name, value in settings.items() if name not in waiting}
-        if waiting and not self.batch:
-            raise typer.BadParameter(f"{next(iter(waiting))} requires --batch", param_hint="--set")
-        engine = engines.make(self.engine, model, **chosen, **others)
-        return engines.in_batches(engine, **waiting) if self.batch else engine
+        return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +215,7 @@ class EngineOptions(EngineChoice):
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
         from pfgen_rs.ask import costs, loop
-        from pfgen_rs.ask.journal import journal_records
+        from pfgen_rs.io.json_lines import journal_records
 
         model = groups[0].respondent.model
         if self.budget is not None and self.prices is None:

@@ -171,6 +171,7 @@ def generate_answers(
             results=out,
             keep_going=asking.keep_going,
             score=score,
+            prices=None if costed is None else costed[0],
             progress=progress,
         )
     if isinstance(engine, manual.AnswersFile):
@@ -320,7 +321,7 @@ def _tell_run(run: "generate.Run") -> None:
         f"{counted(run.new, 'new answer')}\n"
     )
     if run.result is None:  # else said with the score
-        score_table.tell_cut(run.folder)
+        score_table.tell_generation(str(run.folder))
     if run.usage:
         process.emit(f"used: {_used(run.usage)}\n")
 

@@ -107,7 +107,8 @@ def score(
         typer.Option(
             metavar="all|none|NAMES",
             help="Input columns to copy to --per-response, separated by commas (default: all for "
-            "tables, none for JSON). Names that collide with score columns get the prefix input_.",
+            "tables, none for JSON, of which all are the keys at the beginning of each file). Names that "
+            "collide with score columns get the prefix input_.",
         ),
     ] = None,
     threads: options.Threads = None,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pfgen_rs.cli import process, terminal
-from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
-from pfgen_rs.runs import outputs
+from pfgen_rs.runs import generation, outputs
 from pfgen_rs.runs.leaderboard import leaderboard
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.tables import score_leaderboard
@@ -59,21 +57,15 @@ def _tell_read(result: Result) -> None:
         process.remark(f"{result._place}: {result.read_as}")
     if left_out := outputs.left_out_note(result):
         process.remark(left_out)
-    tell_cut(result.path)
+    tell_generation(result.path)
 
 
-def tell_cut(path: str | Path | None) -> None:
-    """Warn about answers of a run that the token limit ended, where its folder has a record of them."""
-    if path is None:
-        return
-    folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    if (folder / ANSWERS).exists() and (folder / CONFIG).exists():
-        from pfgen_rs.ask.journal import journal_records
-
-        reasons = [record.get("finish_reason") for record in journal_records(folder / ANSWERS)]
-        known = counted(sum(reason is not None for reason in reasons), "answer")
-        if cut := reasons.count("length"):
-            process.warn(f"{folder}: {cut:,} of {known} ended by the token limit (--max-tokens)")
+def tell_generation(path: str | None) -> None:
+    """Say what a run's folder tells of its generation: answers cut or empty, models, the cost."""
+    found = generation.generation_of(path)
+    if path is not None and found is not None and (said := generation.told(found)):
+        tell = process.warn if generation.is_odd(found) else process.remark
+        tell(f"{generation.folder_of(path)}: {said}")
 
 
 def show_results(results: Sequence[Result], output_format: str) -> None:
@@ -82,8 +74,10 @@ def show_results(results: Sequence[Result], output_format: str) -> None:
     if output_format == "json":
         process.emit_json(rows)
     elif output_format == "csv":
-        flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
-        process.emit_csv(flat)
+        for row in rows:
+            row["missing_questions"] = " ".join(row["missing_questions"])
+            del row["generation"]  # not a value of a cell
+        process.emit_csv(rows)
     else:
         terminal.show(*score_leaderboard(rows, terminal.width()))
     if note := outputs.rules_note(results[0]):

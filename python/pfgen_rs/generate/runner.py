@@ -12,10 +12,12 @@ from typing import Any
 
 from pfgen_rs import Result, errors
 from pfgen_rs.ask import journal, loop
+from pfgen_rs.ask.costs import Prices
 from pfgen_rs.ask.engines import cure_for_thinking
-from pfgen_rs.ask.protocol import LOG, SEEDS, Answered, Details, Engine, Task, Usage
+from pfgen_rs.ask.protocol import LOG, SEEDS, Answered, Details, Engine, Task, Usage, abilities
 from pfgen_rs.ask.request import Group, Request, Respondent, digest_of
 from pfgen_rs.benchmark import Benchmark, resolve, score_file
+from pfgen_rs.generate import calls
 from pfgen_rs.generate.config import Prompter, RunConfig
 from pfgen_rs.io import atomic, locks, run_files
 from pfgen_rs.io.cleaning import cleaned
@@ -31,6 +33,7 @@ class RunFolder(journal.Journal):
 
         journal.jsonl       one record an answer, with who gave it and what it took
         trial_003.jsonl     a finished trial, written once all its answers are in the journal
+        generation.json     what the journal says of all answers, and the calls
 
     `models`: those that have answered, as servers say.
     """
@@ -40,6 +43,7 @@ class RunFolder(journal.Journal):
         super().__init__(self.folder / run_files.ANSWERS, ("trial", "question"), self._noted_answer)
         self._config = f"{config.to_json()}\n".encode()
         self.models: set[str] = set()
+        self._files: set[int] | None = None  # trials that had one when this was first asked
         self._answers: defaultdict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
 
     def prepare(self) -> None:
@@ -109,7 +113,12 @@ class RunFolder(journal.Journal):
 
     def __contains__(self, key: journal.Key) -> bool:
         """Whether a question of a trial is answered."""
-        return super().__contains__(key) or self.is_finished(key[0])
+        if super().__contains__(key):
+            return True
+        if self._files is None:  # later ones are written from the journal
+            names = (path.name for path in self.folder.glob("*"))
+            self._files = {n for n in map(run_files.trial_number, names) if n is not None}
+        return key[0] in self._files
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append an answer, and write its trial if it is the last one."""
@@ -205,6 +214,7 @@ def generate(
     results: str | os.PathLike[str] = "result",
     keep_going: bool = False,
     score: bool = False,
+    prices: Prices | None = None,
     progress: loop.AskingProgress | None = None,
 ) -> Run:
     """Generate the missing trials of a run in `results/model/hash`.
@@ -220,9 +230,10 @@ def generate(
     answers, their total, new answers per second, and the number of failed tasks.
 
     `score`: score the run. If trials are unfinished, for example because one question always fails, all
-    answers count, and the result is marked as partial (`Result.planned`), in its signature, too. What the
-    engine says of each answer (the model that served it, `system_fingerprint`, `finish_reason`, tokens,
-    seconds) is kept with the answer in `journal.jsonl`; a warning of `pfgen_rs.generate` says if another
+    answers count, and the result is marked as partial (`Result.planned`), in its signature, too. What
+    decided each answer (the model that served it, `system_fingerprint`, `finish_reason`, tokens, seconds,
+    settings that were sent) is kept with the answer in `journal.jsonl`, and what all say together in
+    `generation.json`, with their cost if there are `prices`; a warning of `pfgen_rs.generate` says if another
     model answers than the one asked for or before.
 
     If interrupted, calling it again with the same arguments resumes the run: all answers are kept. Processes
@@ -237,19 +248,21 @@ def generate(
     folder.prepare()
     requests = _requests(prompter, trials)
     is_open = any(tuple(request.about.values()) not in folder for request in requests)
-    before = _usage(engine)
-    with folder if is_open else nullcontext():
-        asked = loop.Asked(len(requests), len(requests), 0)
+    call = calls.Call(engine, asks=is_open)
+    answers = _Answers(folder, config, engine, call)
+    asked = loop.Asked(len(requests), len(requests), 0)
+    with call.noted(folder.folder, prices), folder if is_open else nullcontext():
         if is_open:
             asked = loop.ask(
                 folder,
                 [Group(_respondent(config), requests)],
                 engine,
-                _Answers(folder, config, getattr(engine, "model", None)).read,
+                answers.read,
                 mode="completion" if config.mode == "completion" else "chat",
                 keep_going=keep_going,
                 progress=progress,
             )
+            call.about |= {"new": asked.new, "failed": len(asked.failures)}
             folder.finish_trials()
     folder.pack()
     finished = sum(map(folder.is_finished, range(1, trials + 1)))
@@ -258,7 +271,6 @@ def generate(
         whole = finished == trials
         result = score_file(folder.folder, benchmark) if whole else None
         result = result or _scored_partially(folder, config, benchmark, trials)
-    now = _usage(engine)
     return Run(
         **vars(asked),
         folder=folder.folder,
@@ -266,7 +278,7 @@ def generate(
         trials=trials,
         finished=finished,
         result=result,
-        usage=None if now is None or before is None else now - before,
+        usage=call.usage,
     )
 
 
@@ -313,7 +325,7 @@ class TrialRequest(Request):
     def task(self, _number: int, _respondent: Respondent, _mode: str) -> Task:
         """Returns the engine's task, after empty answers with another seed."""
         [task] = self.prompter.tasks(self.about["trial"], [self.subject])
-        return replace(task, seed=(task.seed + self.sample) % SEEDS)
+        return replace(task, seed=(task.seed + self.sample) % SEEDS) if self.sample else task
 
 
 def _requests(prompter: Prompter, trials: int) -> list[TrialRequest]:
@@ -339,8 +351,12 @@ def _respondent(config: RunConfig) -> Respondent:
 class _Answers:
     """Makes records of answers; warns if another model answers."""
 
-    def __init__(self, folder: RunFolder, config: RunConfig, model: str | None) -> None:
-        self._folder, self._config, self._model = folder, config, model
+    def __init__(
+        self, folder: RunFolder, config: RunConfig, engine: Engine, call: calls.Call
+    ) -> None:
+        self._folder, self._config, self._engine, self._call = folder, config, engine, call
+        self._parameters = asdict(config.parameters)
+        self._has_seeds = "seed" in abilities(engine)
 
     def read(self, request: Request, answered: Answered) -> dict[str, Any]:
         config, task = self._config, answered.task
@@ -348,6 +364,7 @@ class _Answers:
         if not text:
             reason, cure = why_blank(answered.text, config)
             again = request.sample + 1 < _ROUNDS
+            self._call.about["given_up"] += not again
             raise loop.UnreadError(
                 reason if again else f"the answer was empty in all rounds ({_ROUNDS})",
                 cure=cure,
@@ -356,11 +373,20 @@ class _Answers:
         details = answered.details or Details()
         self._warn_of_model(details.model)
         asked = {"model": config.model, "mode": task.mode, "seed": task.seed}
+        sent = config.parameters.given if details.sent is None else dict(details.sent)
+        if details.sent is None and self._has_seeds:
+            sent["seed"] = task.seed
+        self._call.about["new"] += 1
         return {
             "answer": text,
-            "digest": digest_of({**asdict(config.parameters), **asked, "messages": task.messages}),
+            "digest": digest_of({**self._parameters, **asked, "messages": task.messages}),
             "system_fingerprint": details.system_fingerprint,
             "finish_reason": details.finish_reason,
+            "engine": self._engine.name,
+            "seed": sent.pop("seed", None),
+            "sampling": sent,
+            "attempts": details.attempts,
+            "empty": request.sample,
         }
 
     def _warn_of_model(self, model: str | None) -> None:
@@ -372,8 +398,8 @@ class _Answers:
             LOG.warning(
                 "the model that answers is now %r: earlier answers are by %s", model, before
             )
-        elif model != self._model:
-            LOG.warning("the model that answers is %r: %r was asked for", model, self._model)
+        elif model != (asked := getattr(self._engine, "model", None)):
+            LOG.warning("the model that answers is %r: %r was asked for", model, asked)
 
 
 def why_blank(text: str, config: RunConfig) -> tuple[str, str]:
@@ -389,11 +415,6 @@ def why_blank(text: str, config: RunConfig) -> tuple[str, str]:
     ends = ", ".join(map(repr, stop)) or "none"
     reason = f"nothing is left of {shortened(text, _SHOWN)!r} after cleaning (stop strings: {ends})"
     return reason, "try other stop strings (--stop) or another --mode"
-
-
-def _usage(engine: Engine) -> Usage | None:
-    usage = getattr(engine, "usage", None)
-    return usage if isinstance(usage, Usage) else None
 
 
 def _prompter(config: RunConfig, benchmark: Place, examples: Sequence[Example] | None) -> Prompter:

@@ -21,26 +21,32 @@ extras.needed("pyarrow", "arrow")
 
 import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402 - the error names the extra
 
+_AVERAGE = score_names(()).index("average")
+
 
 def scorer(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
-    question_field: str = "question",
+    question_field: str | None = "question",
     answer_field: str = "answer",
+    question: str | None = None,
     clean: Clean = False,
     threads: int | None = 1,
 ) -> "ArrowScorer":
     """Returns an object that adds scores to Arrow data in this process or in others.
 
-    `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. `clean`: score
+    `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. Text that answers
+    no question, such as that of a corpus, is scored as an answer to `question` (its id or text), or, with
+    `question_field=None`, to every question: each row has the scores, and in `question_id` the question, of
+    the highest `average` (of equal ones, the first). `clean`: score
     answers as pfgen-bench stores them, as for `score_file`; the column stays as it is. `threads`: of each
     call; `None` means all cores. The scores of a row that cannot be scored are null, and the column `problem`
     says why.
 
     Reads the questions now, and its scorers in the process in which they are first used: from the index
     cache if that has them. Raises `SettingsError` for a benchmark without a folder and an impossible number
-    of threads, and the errors of `load_benchmark`.
+    of threads, `UnknownQuestionError`, and the errors of `load_benchmark`.
     """
     if isinstance(benchmark, Benchmark):
         found = resolve(benchmark, settings)
@@ -52,8 +58,9 @@ def scorer(
             "its question files and load them with load_benchmark"
         )
     found._numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
+    asked = None if question is None else found[question].id
     place = Place.of(found, found.folder)
-    return ArrowScorer(place, question_field, answer_field, cleaning_mode(clean), threads)
+    return ArrowScorer(place, question_field, answer_field, asked, cleaning_mode(clean), threads)
 
 
 class ArrowScorer:
@@ -71,13 +78,15 @@ class ArrowScorer:
     def __init__(
         self,
         place: tuple[str, str, Settings],
-        question_field: str,
+        question_field: str | None,
         answer_field: str,
+        question: str | None,
         clean: Mode | None,
         threads: int | None,
     ) -> None:
         self._place = Place(*place)
-        self.question_field, self.answer_field = question_field, answer_field
+        self.question_field = question_field if question is None else None
+        self.answer_field, self.question = answer_field, question
         self.clean, self.threads = clean, threads
         texts, numbers = pa.string(), pa.float64()
         scores = [pa.field(name, numbers) for name in score_names(self.benchmark.sources)]
@@ -104,9 +113,7 @@ class ArrowScorer:
 
         Raises `InputError` for a missing column, or one that has the name of an appended one.
         """
-        missing = [
-            name for name in (self.question_field, self.answer_field) if name not in schema.names
-        ]
+        missing = [name for name in self.needed if name not in schema.names]
         if missing:
             raise InputError(f"missing column {missing[0]!r}: found {', '.join(schema.names)}")
         taken = [name for name in self.fields.names if name in schema.names]
@@ -116,12 +123,18 @@ class ArrowScorer:
             )
         return pa.schema([*schema, *self.fields], schema.metadata)
 
+    @property
+    def needed(self) -> list[str]:
+        """Names of the columns that data must have."""
+        return [name for name in (self.question_field, self.answer_field) if name is not None]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where the benchmark is, rather than the benchmark.
 
         The signature is there for digests, such as those of `datasets`, since scores depend on the version.
         """
-        chosen = (self.question_field, self.answer_field, self.clean, self.threads)
+        fields = (self.question_field, self.answer_field, self.question)
+        chosen = (*fields, self.clean, self.threads)
         return _unpickled, (self.signature, tuple(self._place), *chosen)
 
     def __repr__(self) -> str:
@@ -147,13 +160,12 @@ class ArrowScorer:
     def _scored(self, data: pa.RecordBatch) -> pa.RecordBatch:
         schema = self.schema(data.schema)
         rows = _Rows(self.benchmark, data.num_rows)
-        questions = rows.texts(data.column(self.question_field), "question")
+        field = self.question_field
+        questions = None if field is None else rows.texts(data.column(field), "question")
         answers = rows.answers(data.column(self.answer_field))
-        numbers = rows.numbers(questions)
+        known = None if questions is None else rows.numbers(questions)
         column = self.benchmark._coder.column(self._cleaned(rows.kept(answers)), self.threads)
-        found = batch.score_column(
-            self.benchmark, _native.Codes(numbers), column, threads=self.threads
-        )
+        numbers, found = self._of_questions(known, column, int(rows.usable.sum()))
         ids = pa.array(self.benchmark.ids, pa.string())
         appended = [
             ids.take(rows.spread(numbers)),
@@ -163,6 +175,28 @@ class ArrowScorer:
             rows.column_of_problems(),
         ]
         return pa.RecordBatch.from_arrays([*data.columns, *appended], schema=schema)
+
+    def _of_questions(
+        self, numbers: NDArray[np.uint32] | None, column: Any, count: int
+    ) -> tuple[NDArray[np.uint32], _native.Scored]:
+        """Score answers to the questions with these numbers, or to those that agree best with each."""
+        if numbers is not None:
+            return numbers, self._score(numbers, column)
+        ids = self.benchmark.ids
+        first, *others = range(len(ids)) if self.question is None else [ids.index(self.question)]
+        best = np.full(count, first, np.uint32)
+        found = self._score(best, column)
+        scores = found.columns
+        for number in others:
+            other = self._score(np.full(count, number, np.uint32), column).columns
+            better = other[_AVERAGE] > scores[_AVERAGE]
+            best[better] = number
+            scores = [np.where(better, *pair) for pair in zip(other, scores, strict=True)]
+        return best, _native.Scored(found.lengths, scores)
+
+    def _score(self, numbers: NDArray[np.uint32], column: Any) -> _native.Scored:
+        codes = _native.Codes(numbers)
+        return batch.score_column(self.benchmark, codes, column, threads=self.threads)
 
     def _cleaned(self, answers: Any) -> Any:
         if self.clean is None or not len(answers):

@@ -21,8 +21,9 @@ def score(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     settings: Settings | None = None,
-    question_field: str = "question",
+    question_field: str | None = "question",
     answer_field: str = "answer",
+    question: str | None = None,
     clean: Clean = False,
     concurrency: int | None = None,
     **remote_args: Any,
@@ -47,6 +48,7 @@ def score(
             settings=settings,
             question_field=question_field,
             answer_field=answer_field,
+            question=question,
             clean=clean,
         )
     )

@@ -15,7 +15,8 @@ extras.needed("torch", "transformers")
 from transformers import TrainerCallback  # noqa: E402
 from transformers.trainer_callback import CallbackHandler  # noqa: E402
 
-from pfgen_rs.integrations.torch_generation import ModelGenerate, enclosing  # noqa: E402
+from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
+from pfgen_rs.integrations.torch_sharding import enclosing  # noqa: E402
 
 # Not the name of a callback class: the trainer would create a new callback from the saved state.
 _KEY = "pfgen_rs:pfgen/"
@@ -24,17 +25,19 @@ _KEY = "pfgen_rs:pfgen/"
 class PfgenCallback(callbacks.Evaluating, TrainerCallback):  # type: ignore[misc]
     """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
 
-    `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and
-    arguments of `StepEvaluator` (`every`, `trials`, `questions`, `mode`, `folder`, `loggers`, …).
-    `tokenizer`: default is the trainer's. With `engine`, neither tokenizer nor sampling settings are used.
+    `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0), `top_p` (0.98), `limit` (3600
+    seconds) and `device` of `ModelGenerate`, and arguments of `StepEvaluator` (`every`, `trials`,
+    `questions`, `mode`, `folder`, `loggers`, …). `tokenizer`: default is the trainer's. With `engine`,
+    neither tokenizer nor sampling settings are used.
 
-    All ranks generate, so that sharded models work; the main process scores, logs and writes. Scores are
-    logged like all metrics of the trainer as they become available: in `log_history`, and wherever
-    `report_to` says (TensorBoard and W&B show them as `train/pfgen/score`). The curve is saved in checkpoints
-    (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
-    and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
-    log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown settings, and at the start
-    of training for invalid ones, if there is no tokenizer, or if a prompt is too long for the model.
+    All ranks generate, or rank 0 with a copy of a sharded model; the main process scores, logs and writes.
+    Scores are logged like all metrics of the trainer as they become available: in `log_history`, and
+    wherever `report_to` says (TensorBoard and W&B show them as `train/pfgen/score`). The curve is saved in
+    checkpoints (`trainer_state.json`), and a resumed run continues it. Training is not affected: random
+    number generators and modes of modules are restored, and a step that cannot be evaluated is skipped with a
+    warning in the log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown settings, and
+    at the start of training for invalid ones, if there is no tokenizer, or if a prompt is too long for the
+    model.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:

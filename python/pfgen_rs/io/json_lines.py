@@ -56,6 +56,30 @@ def parsed_lines(path: Path, read: Callable[[Line], T]) -> Iterator[T]:
         yield value
 
 
+def journal_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal, up to a torn last line. Raises `InputError` with file and line."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                if line.strip():
+                    yield appended_record(path, number, line)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+
+
+def appended_record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """Returns the record in a line of a journal. Raises `InputError` with file and line."""
+    try:
+        return parse_line(line)
+    except InputError as error:
+        problem = f"{error.problem}: remove the line to ask for it again"
+        raise InputError(problem, path=path, line=number) from None
+
+
 def _line_texts(path: Path) -> Iterator[tuple[int, bytes, Item]]:
     """Yield number and bytes of each line that is not blank. Raises `InputError`."""
     number = 0
@@ -83,9 +107,12 @@ def _lines_source(path: Path) -> Source:
     return Source(path)
 
 
+_LINE = json.JSONEncoder(ensure_ascii=False)
+
+
 def as_line(record: Mapping[str, Any]) -> bytes:
     """Returns an object as a line of JSON, with its newline."""
-    return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+    return _LINE.encode(record).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def write_objects(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
@@ -22,10 +23,10 @@ from pfgen_rs.io.cleaning import (
     thoughtful_rows,
 )
 from pfgen_rs.io.containers import container_blocks
-from pfgen_rs.io.converted import recognised_blocks, recognised_table, resolved
+from pfgen_rs.io.converted import recognised_blocks, recognised_table, resolved, resolved_by
 from pfgen_rs.io.csv import csv_chunks, csv_schema
 from pfgen_rs.io.layouts import PLAIN
-from pfgen_rs.io.lines import Block, line_chunks, missing, text_blocks
+from pfgen_rs.io.lines import Block, line_chunks, missing, parse_line, text_blocks
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.lazy import pl
@@ -214,11 +215,26 @@ def read_ahead(sources: Sequence[Source], options: Options) -> Iterator[Iterator
 
 
 Keep = Literal["all", "none"] | Sequence[str] | None
-"""Names of columns; `None`: all columns of tables, none of JSON, whose records may have different keys."""
+"""Names of columns; `None`: all columns of tables, none of JSON; `"all"`: also the keys of JSON that occur at
+the beginning of a file."""
 
 _PREFIX = "input_"
+_BEGIN = 1 << 18  # bytes of a file of records in which its keys are looked for
+_ASKED_AT_ONCE = 8
 MOST_RUNS = 1000
 """Maximum number of runs in a file: each takes memory, and a line of output."""
+
+
+class _Input(NamedTuple):
+    """The columns of a file, as far as they are `known`, and which of them are question and answer.
+
+    `typed`: whether values are read as what they are, rather than as text.
+    """
+
+    kinds: Mapping[str, pl.DataType]
+    fields: tuple[str, ...] = ()
+    typed: bool = False
+    known: bool = True
 
 
 def kept_columns(
@@ -226,58 +242,80 @@ def kept_columns(
 ) -> tuple[Kept, ...]:
     """Returns the columns to keep, the same for all sources.
 
-    Names that are in `taken` get the prefix `input_`. Columns whose type differs between files become text.
-    Raises `InputError` for columns that are in none of the files.
+    Names that are in `taken` get the prefix `input_`. Columns whose type differs between files become text,
+    as do those of JSON. Raises `InputError` for columns that are in none of the files.
     """
     if keep == "none" or keep == []:
         return ()
-    schemas = [_schema_to_keep(source) for source in sources]
-    names = _names_to_keep(schemas, sources, keep, options)
+    keep = [keep] if isinstance(keep, str) and keep != "all" else keep
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:  # servers answer late
+        inputs = list(pool.map(lambda source: _input_to_keep(source, options, keep), sources))
     kept: dict[str, Kept] = {}
-    for key in names:
+    for key in _names_to_keep(inputs, keep):
         name = key
         while name in taken or name in kept:
             name = _PREFIX + name
-        kept[name] = Kept(key, name, _column_kind_to_keep(key, schemas))
+        kept[name] = Kept(key, name, _column_kind_to_keep(key, inputs))
     return tuple(kept.values())
 
 
-def _schema_to_keep(source: Source) -> dict[str, pl.DataType] | None:
-    """Returns the columns of a table; `None` for JSON."""
+def _input_to_keep(source: Source, options: Options, keep: Keep) -> _Input:
     if source.is_table:
-        return table_schema(source)
-    return csv_schema(source) if source.suffix in DELIMITED else None
+        options, blocks = recognised_table(source, options)
+        kinds, typed = table_schema(source), blocks is None
+        if not typed:  # rows are read as JSON, which has no bytes
+            kinds = {name: pl.String() for name, kind in kinds.items() if kind != pl.Binary}
+        return _Input(kinds, _fields_of(options), typed)
+    if source.suffix in DELIMITED:
+        kinds = csv_schema(source)
+        whole = keep is None or keep == "all"
+        fields = _fields_of(resolved(options, dict.fromkeys(kinds, "…"))) if whole else ()
+        return _Input(kinds, fields, typed=True)
+    return _keys_of_records(source, options) if keep == "all" else _Input({}, known=False)
 
 
-def _names_to_keep(
-    schemas: Sequence[dict[str, Any] | None],
-    sources: Sequence[Source],
-    keep: Keep,
-    options: Options,
-) -> list[str]:
-    there = dict.fromkeys(name for schema in schemas for name in schema or ())
-    if keep == "all" and None in schemas:
-        raise InputError(
-            "cannot keep all keys of JSON records, which may differ: name the keys to keep",
-            path=sources[schemas.index(None)].path,
-        )
+def _fields_of(options: Options) -> tuple[str, ...]:
+    read_as = options.read_as or PLAIN
+    return read_as.question, read_as.answer
+
+
+def _keys_of_records(source: Source, options: Options) -> _Input:
+    """Returns the keys of the records at the beginning of a file."""
+    with source.open() as raw:
+        if raw.copied:  # a pipe is read to its end, so that it can be read again
+            raw.drain()
+    with source.open() as raw, closing(text_blocks(raw, _BEGIN)) as text:
+        begin = next(container_blocks(source) or text, None)
+    if begin is None:
+        return _Input({})
+    keys: dict[str, pl.DataType] = {}
+    for line in filter(bytes.strip, begin.text.split(b"\n")):
+        with suppress(InputError):  # which is told when it is read
+            record = parse_line(line, replace_invalid=options.replace_invalid)
+            keys.update(dict.fromkeys(record, pl.String()))
+    return _Input(keys, _fields_of(resolved_by(begin, source.path, options)))
+
+
+def _names_to_keep(inputs: Sequence[_Input], keep: Keep) -> list[str]:
     if keep is None or keep == "all":
-        fields = resolved(options, dict.fromkeys(there, "…")).fields if there else ()
-        return [name for name in there if name not in fields]
+        names = (name for each in inputs for name in each.kinds if name not in each.fields)
+        return list(dict.fromkeys(names))
+    there = dict.fromkeys(name for each in inputs for name in each.kinds)
     for name in keep:
-        if name not in there and None not in schemas:
+        if name not in there and all(each.known for each in inputs):
             raise missing("column", name, there, None)
     return list(dict.fromkeys(keep))
 
 
-def _column_kind_to_keep(key: str, schemas: Sequence[dict[str, pl.DataType] | None]) -> pl.DataType:
-    kinds = {str(schema[key]): schema[key] for schema in schemas if schema and key in schema}
+def _column_kind_to_keep(key: str, inputs: Sequence[_Input]) -> pl.DataType:
+    kinds = {str(each.kinds[key]): each.kinds[key] for each in inputs if key in each.kinds}
     kinds.pop("Null", None)
-    if len(kinds) != 1 or None in schemas:
+    if len(kinds) != 1 or not all(each.typed for each in inputs):
         nested = [kind for kind in kinds.values() if kind.is_nested()]
         if nested:
             raise InputError(
-                f"the column {key!r} has type {nested[0]} in one file and another type in others"
+                f"the column {key!r} has type {nested[0]} in one file and another type in others: name the "
+                "columns to keep, without it (--keep, in Python: keep=)"
             )
         return pl.String()
     [kind] = kinds.values()

@@ -34,6 +34,8 @@ RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 CONFIG, RESULT, README = "config.json", "result.json", "README.md"
 ANSWERS = "journal.jsonl"
 """The journal of a run's answers, of unfinished trials too."""
+GENERATION = "generation.json"
+"""What the journal says of all answers of a run."""
 EXAMPLES = "questions.jsonl"
 """Questions with example answers, in a benchmark's folder."""
 _TRIAL = re.compile(r"trial_([0-9]+)\.jsonl")

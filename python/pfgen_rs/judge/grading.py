@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pfgen_rs.ask import Answered, Details, Engine, loop
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io.json_lines import journal_records
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import pairs, requests as asking, verdicts

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs import _native, errors
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.io import atomic, json_lines, locks
+from pfgen_rs.io.json_lines import journal_records
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge import requests, sampling, verdicts

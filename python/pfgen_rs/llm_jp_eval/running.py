@@ -12,12 +12,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
 
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Messages, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import atomic, locks, run_files, source
+from pfgen_rs.io.json_lines import journal_records
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval import prompts, scoring
 from pfgen_rs.llm_jp_eval.evaluation_files import TaskData, files_of, item_id, read_object

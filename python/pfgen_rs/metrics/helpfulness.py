@@ -181,7 +181,8 @@ class Helpfulness:
         patterns = list(self._places)
         self._literals = [pattern for pattern in patterns if is_literal(pattern)]
         self._expressions = {p: _compiled(p) for p in patterns if not is_literal(p)}
-        numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
+        self._patterns = [*self._literals, *self._expressions]
+        numbers = {p: i for i, p in enumerate(self._patterns)}
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)
         steps = [(rule.importance, _steps(rule, numbers)) for rule in self._rules]
@@ -250,33 +251,37 @@ class Helpfulness:
                 "without repetitions within repetitions"
             ) from None
 
-    def ends(self, answer: str) -> dict[str, int]:
-        """Returns the end of the first match of every pattern in one answer, or NOT_FOUND."""
-        return {pattern: int(ends[0]) for pattern, ends in self.ends_of([answer]).items()}
+    def ends_of_others(self, answer: str) -> list[int]:
+        """Returns `expression_ends` of one answer."""
+        return self.expression_ends([answer])[0].tolist() if self._others else []
 
-    def ends_of(self, answers: Sequence[str], others: Ends | None = None) -> dict[str, Ends]:
+    def ends(self, answer: str, others: Sequence[int] | None = None) -> dict[str, int]:
+        """Returns the end of the first match of every pattern in one answer, or NOT_FOUND.
+
+        `others`: its `ends_of_others`, if known.
+        """
+        others = self.ends_of_others(answer) if others is None else others
+        literals = self.native.ends(self._settings.native, answer)
+        return dict(zip(self._patterns, (*literals, *others), strict=True))
+
+    def ends_of(self, answers: Sequence[str], others: Ends) -> dict[str, Ends]:
         """Returns for every pattern what `ends` has of each answer; `others`: their `expression_ends`."""
-        patterns = [*self._literals, *self._expressions]
-        others = self.expression_ends(answers) if others is None else others
         literals = [self.native.ends(self._settings.native, answer) for answer in answers]
-        found = np.array(literals, np.uint32).reshape(len(answers), len(patterns) - others.shape[1])
-        return dict(zip(patterns, np.hstack([found, others]).T, strict=True))
+        count = len(self._patterns) - others.shape[1]
+        found = np.array(literals, np.uint32).reshape(len(answers), count)
+        return dict(zip(self._patterns, np.hstack([found, others]).T, strict=True))
 
     def evaluate(self, answer: str, coded: str | None = None) -> tuple[float, int]:
         """Returns the unrounded Helpfulness of one answer, and the largest cut that attains it.
 
         `coded`: the answer with one code point per unit, if that differs from the text.
         """
-        others = self.expression_ends([answer])[0].tolist()
         text = answer if coded is None else coded
-        return self.native.score(self._settings.native, text, others)
+        return self.native.score(self._settings.native, text, self.ends_of_others(answer))
 
     def results(self, answer: str, coded: str) -> list[list[Any]]:
         """Returns the published `helpfulness_results` of one answer, given as for `evaluate`."""
-        others = self.expression_ends([answer])[0].tolist() if self._others else []
-        literals = self.native.ends(self._settings.native, answer)
-        ends = dict(zip([*self._literals, *self._expressions], [*literals, *others], strict=True))
-        return self.missed(ends, *self.native.score(self._settings.native, coded, others))
+        return self.missed(self.ends(answer), *self.evaluate(answer, coded))
 
     def missed(self, ends: Mapping[str, int], value: float, cut: int) -> list[list[Any]]:
         """Returns the published `helpfulness_results` of an answer with these ends, value and cut."""

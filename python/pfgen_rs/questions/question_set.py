@@ -66,7 +66,6 @@ class QuestionSet:
         self._scorers: dict[str, _native.Scorer] = {}
         self._making = threading.Lock()
         self._made_batches: tuple[int, _native.Batches] | None = None
-        self._made_lone: dict[str, _native.Batches] = {}
         self._made_rules: dict[str, Helpfulness] = {}
         self._indexes: dict[str, NgramIndex] = {}
         self.left_out: LeftOut | None = None
@@ -128,7 +127,7 @@ class QuestionSet:
         """Names of the models that wrote reference answers, sorted; empty if the set does not say."""
         return sorted({name for question in self for name in question.models})
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """One line that makes scores of this benchmark reproducible."""
         return self._signed()
@@ -287,15 +286,6 @@ class QuestionSet:
         if made is None or made[0] != count:
             made = self._made_batches = count, self._batches_of(self._scorers)
         return made[1]  # another thread may have replaced it meanwhile, with other questions
-
-    def _lone_batches(self, question: Question) -> _native.Batches:
-        """Returns the native batch scorer for only this question, which has the number 0."""
-        if question.id not in self._made_lone:
-            self._make_scorers([question])
-            self._made_lone[question.id] = _native.Batches(
-                [self._entry(question, self._scorers[question.id])], len(self.sources)
-            )
-        return self._made_lone[question.id]
 
     def _baselines(self, question: Question) -> dict[str, float]:
         """Returns the mean Fluency, with baseline 1, of each source's own answers: the divisor of Fluency."""

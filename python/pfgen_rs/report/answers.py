@@ -160,11 +160,11 @@ def _cuts(
 ) -> NDArray[np.int64]:
     """Returns the cuts of each text; `others`: the ends of regular expressions in it."""
     scorer, rules = benchmark._native_scorer(question), benchmark._helpfulness(question).native
-    settings = benchmark.settings.native
     cuts = np.empty((len(texts), 2 * len(question.sources) + 1), dtype=np.int64)
     for row, text, ends in zip(cuts, texts, others.tolist(), strict=True):
-        _, fluency, _, truthfulness = zip(*scorer.cuts(text), strict=True)
-        row[:] = (*fluency, *truthfulness, rules.score(settings, text, ends)[1])
+        _, by_source, _, helpfulness = scorer.lone(rules, text, ends, compensated=False)
+        _, fluency, _, truthfulness = zip(*by_source, strict=True)
+        row[:] = (*fluency, *truthfulness, helpfulness)
     return cuts
 
 

@@ -13,7 +13,7 @@ from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checko
 from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
 from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
-from pfgen_rs.io.run_files import CONFIG, EXAMPLES, PACKED, README, RESULT
+from pfgen_rs.io.run_files import CONFIG, EXAMPLES, GENERATION, PACKED, README, RESULT
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.report import most_shown, readme
 
@@ -286,7 +286,10 @@ def _answered_runs(checkout: Checkout, runs: Sequence[Published]) -> dict[str, s
         if run.run in folders and run.result["metadata_hash"] == checkout.metadata_hash
     ]
     return {
-        run.run: digest_of(run.digest, files_digest([folders[run.run].folder / CONFIG]))
+        run.run: digest_of(
+            run.digest,
+            files_digest(folders[run.run].folder / name for name in (CONFIG, GENERATION)),
+        )
         for run in ranked(usable)
     }
 

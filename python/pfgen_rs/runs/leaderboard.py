@@ -58,12 +58,12 @@ class Leaderboard:
         return len(self.results)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns `summary()` of each result: what `pfgen-rs score --format json` prints."""
-        return [result.summary() for result in self.results]
+        """Returns `summary()` and `generation` of each: what `pfgen-rs score --format json` prints."""
+        return [{**each.summary(), "generation": each.generation} for each in self.results]
 
     def to_polars(self) -> pl.DataFrame:
-        """Returns one row per result: `rank`, and the values of `rows`."""
-        rows = [{"rank": rank, **row} for rank, row in enumerate(self.rows(), 1)]
+        """Returns one row per result: `rank`, and the values of `summary()`."""
+        rows = [{"rank": rank, **each.summary()} for rank, each in enumerate(self.results, 1)]
         types: dict[str, Any] = {
             **dict.fromkeys(_TEXTS, pl.String),
             **dict.fromkeys(_NUMBERS, pl.Float64),

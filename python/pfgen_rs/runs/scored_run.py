@@ -18,6 +18,7 @@ from pfgen_rs.metrics.settings import METRICS, PARTS, Metric
 from pfgen_rs.metrics.signature import comparable, part_of
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.differences import Difference, Interval, Method
+from pfgen_rs.runs.generation import generation_of
 from pfgen_rs.runs.summary import Summaries
 from pfgen_rs.stats.checks import check_level
 from pfgen_rs.stats.estimates import Sample, estimate, from_moments
@@ -130,6 +131,14 @@ class ScoredRun(ABC):
             [summary.spread["score_std"] for summary in summaries],
             [summary.count for summary in summaries],
         )
+
+    @cached_property
+    def generation(self) -> dict[str, Any] | None:
+        """How the answers were generated, as `generation.json` in the run's folder says, or its journal.
+
+        `None` where neither is there, as for published runs. Raises `InputError` for an invalid journal.
+        """
+        return generation_of(self.path)
 
     def summary(self) -> dict[str, Any]:
         """Returns the run's values, including the signature, as one flat object.

@@ -10,7 +10,7 @@ from pfgen_rs.errors import InputError, StoreError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.layouts import ReadAs
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import score_names, share_name
+from pfgen_rs.metrics.settings import COLUMNS, score_names
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.asked import Asked, in_prompts
 from pfgen_rs.questions.question import Question
@@ -102,33 +102,49 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     """Score one answer to a question, passed as an object, text or id."""
     found = benchmark.find(question)
     column = benchmark._coder.column([answer], 1)
-    rules = benchmark._helpfulness(found)
     text, coded = column.texts[0], column.coded[0]
-    ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
-    codes, compensated = _native.Codes(np.zeros(1, np.uint32)), benchmark.settings.compensated
-    scored = benchmark._lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
-    number = np.full(1, benchmark._number_of[found.id], np.uint32)
-    scored = rescaled(benchmark, lambda: number, scored)
-    columns = (column[0].item() for column in scored.columns)
-    values = dict(zip(score_names(benchmark.sources), columns, strict=True))
-    value, cut = rules.evaluate(text, coded)
+    rules = benchmark._helpfulness(found)
+    others, compensated = rules.ends_of_others(text), benchmark.settings.compensated
+    scorer = benchmark._native_scorer(found)
+    row, cuts, value, cut = scorer.lone(rules.native, coded, others, compensated)
+    (_, _, helpfulness, average), fluency, truthfulness = _totals(benchmark, found, row)
     return Score(
-        fluency={source: values[share_name("fluency", source)] for source in found.sources},
-        truthfulness={
-            source: values[share_name("truthfulness", source)] for source in found.sources
-        },
-        helpfulness=values["helpfulness"],
-        helpfulness_results=rules.missed(rules.ends(text), value, cut),
-        average=values["average"],
-        details=_details(benchmark, found, coded, value, cut),
+        fluency=fluency,
+        truthfulness=truthfulness,
+        helpfulness=helpfulness,
+        helpfulness_results=rules.missed(rules.ends(text, others), value, cut),
+        average=average,
+        details=_details(benchmark, found, cuts, value, cut),
         signature=benchmark.signature,
     )
 
 
+def _totals(
+    benchmark: QuestionSet, question: Question, row: list[float]
+) -> tuple[list[float], dict[str, float], dict[str, float]]:
+    """Returns the totals and each source's shares of a row of scores, times the benchmark's scales."""
+    sources = question.sources
+    if benchmark.left_out is not None:
+        of_all = dict.fromkeys(score_names(benchmark.sources), np.full(1, np.nan))
+        names = score_names(sources)
+        of_all |= {name: np.array([value]) for name, value in zip(names, row, strict=True)}
+        number = np.full(1, benchmark._number_of[question.id], np.uint32)
+        scored = _native.Scored(np.zeros(1, np.uint32), list(of_all.values()))
+        columns = rescaled(benchmark, lambda: number, scored).columns
+        found = dict(zip(of_all, (column.item() for column in columns), strict=True))
+        row = [found[name] for name in names]
+    split = len(COLUMNS) + len(sources)
+    fluency = dict(zip(sources, row[len(COLUMNS) : split], strict=True))
+    return row[: len(COLUMNS)], fluency, dict(zip(sources, row[split:], strict=True))
+
+
 def _details(
-    benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
+    benchmark: QuestionSet,
+    question: Question,
+    cuts: list[tuple[float, int, float, int]],
+    value: float,
+    cut: int,
 ) -> Details:
-    cuts = benchmark._native_scorer(question).cuts(coded)
     by_source = [
         dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
     ]

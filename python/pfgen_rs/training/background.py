@@ -158,13 +158,18 @@ class EngineAnswers:
     `budget`: seconds for all tasks together (default: no limit). When it is over, the engine is stopped by
     its method `stop`, if it has one, else at its next answer. An empty text is an answer. Tasks with
     parameters of their own are asked after the others, with these; `None` in them leaves a value to the
-    engine.
+    engine. `check` is called all the time, and ends a call by raising a `PfgenError`.
     """
 
     def __init__(
-        self, engine: protocol.Engine, parameters: protocol.Parameters, budget: float | None = None
+        self,
+        engine: protocol.Engine,
+        parameters: protocol.Parameters,
+        budget: float | None = None,
+        check: Callable[[], object] = bool,
     ) -> None:
         self._engine, self._parameters, self._budget = engine, parameters, budget
+        self._check = check
         self._outcomes: ahead.Ahead[protocol.Outcome] | None = None
         self._cancelled = threading.Event()
 
@@ -228,6 +233,7 @@ class EngineAnswers:
     ) -> Iterator[protocol.Outcome]:
         """Yield outcomes; raises `TimeoutError` at the deadline."""
         while not self._cancelled.is_set():
+            self._check()
             left = _TICK if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError

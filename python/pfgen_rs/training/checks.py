@@ -60,8 +60,14 @@ def checked_texts(value: Sequence[str], what: str) -> tuple[str, ...]:
 
 def check_budget(budget: float | None) -> None:
     """Raise `SettingsError` unless a time budget is a positive number of seconds, or `None`."""
-    if budget is not None and not (isinstance(budget, int | float) and 0 < budget < float("inf")):
-        raise SettingsError(f"`budget` must be a positive number of seconds, not {budget!r:.60}")
+    if budget is not None:
+        check_seconds(budget, "budget")
+
+
+def check_seconds(value: float, what: str) -> None:
+    """Raise `SettingsError` unless this is a positive number of seconds."""
+    if not (isinstance(value, int | float) and 0 < value < float("inf")):
+        raise SettingsError(f"`{what}` must be a positive number of seconds, not {value!r:.60}")
 
 
 def check_who_answers(

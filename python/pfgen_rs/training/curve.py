@@ -5,17 +5,27 @@ import math
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from pfgen_rs.ask.protocol import Task
 from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
-from pfgen_rs.io import atomic, table_writer
+from pfgen_rs.io import atomic, cleaning, table_writer
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.questions.examples import Example
+from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.stats.gating import Rule
 from pfgen_rs.training import checks
-from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
+from pfgen_rs.training.fixed_samples import (
+    TASK_ANSWERS,
+    TASK_COLUMNS,
+    QuestionSample,
+    TaskSample,
+    difference,
+)
 from pfgen_rs.training.loggers import LOG, Finished, Logger, LoggerQueue, close_queues
 
 Axis = Literal["step", "tokens"]
@@ -161,11 +171,22 @@ class Record:
         path = folder / CURVE
         atomic.remove_unfinished(path)  # by a killed process
         for left in folder.glob("*answers/.step_*.parquet.*.tmp"):
-            left.unlink(missing_ok=True)
-        if path.exists():
+            atomic.remove_abandoned(left)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read what other processes have added to the curve. Raises as the constructor does."""
+        path = None if self.folder is None else self.folder / CURVE
+        if path is not None and path.exists():
             frame, sample = read_curve(path)
             self.check(sample, str(path))
-            self._set_rows(frame.iter_rows(named=True))
+            with self._lock:
+                self._set_rows(frame.iter_rows(named=True))
+
+    @property
+    def asked(self) -> tuple[Task, ...]:
+        """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
+        return (*self.sample.tasks, *(self.tasks.tasks if self.tasks else ()))
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -197,6 +218,8 @@ class Record:
             row = {"questions": 0, "answers": 0} if scored is None else scored.row(baseline)
             row |= {"step": step, "tokens": tokens, "generation_seconds": seconds, **of_tasks}
             row = {name: row.get(name) for name in self._schema}
+            for later in self._rows.values() if step == 0 else ():  # other processes were faster
+                later |= difference(later["question_scores"], row)
             self._write(row, {ANSWERS: table, OUTPUTS: task_table})
         metrics = self._metrics(row)
         for logger in self._loggers:
@@ -211,7 +234,7 @@ class Record:
         step = row["step"]
         for kind, table in tables.items():
             if table is not None and self.folder is not None:
-                table_writer.write_parquet(self.folder / kind / _file_name(step), table)
+                table_writer.write_parquet(self.folder / kind / file_name(step), table)
         self._rows[step] = row
         try:
             self._save()
@@ -297,7 +320,7 @@ class Record:
     def _answers(self, steps: Iterable[int]) -> list[Path]:
         """Returns the files of the answers at these steps; empty without a folder."""
         folders = [] if self.folder is None else [self.folder / ANSWERS, self.folder / OUTPUTS]
-        return [folder / _file_name(step) for folder in folders for step in steps]
+        return [folder / file_name(step) for folder in folders for step in steps]
 
     def _remove(self, steps: Iterable[int]) -> None:
         for path in self._answers(steps):
@@ -318,5 +341,43 @@ class Record:
         return metrics
 
 
-def _file_name(step: int) -> str:
+def new_record(
+    benchmark: QuestionSet,
+    folder: str | os.PathLike[str] | None,
+    loggers: Sequence[Logger],
+    *,
+    stop: tuple[str, ...],
+    think: cleaning.Think,
+    mode: cleaning.Mode,
+    tasks: str | Sequence[str],
+    n: int | None,
+    shots: int | None,
+    split: str,
+    profile: str,
+    tasks_folder: str | os.PathLike[str] | None,
+    examples: Sequence[Example] | None = None,
+    **sample: Any,
+) -> Record:
+    """Returns a run's record; the arguments are those of `StepEvaluator`, `sample` of `QuestionSample`."""
+    checks.check_choice(think, "think", cleaning.THINK)
+    asked = QuestionSample(benchmark, examples, mode=mode, optional=bool(tasks), **sample)
+    how: dict[str, Any] = {"n": n, "shots": shots, "split": split, "folder": tasks_folder}
+    return Record(
+        asked,
+        partial(cleaning.cleaned, mode=mode, stop=stop, think=think),
+        Path(folder) if folder else None,
+        loggers,
+        TaskSample(tasks, profile=profile, mode=mode, **how) if tasks else None,
+        partial(_cleaned_output, think=think),
+    )
+
+
+def _cleaned_output(text: str, think: cleaning.Think) -> str:
+    """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
+    text = cleaning.unicode_text(text)
+    return cleaning.without_thoughts(text) if think == "strip" else text
+
+
+def file_name(step: int) -> str:
+    """Returns the name of the files with the answers of a step."""
     return f"step_{step:08d}.parquet"

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pfgen_rs.ask.protocol import Engine, Parameters
@@ -15,9 +14,9 @@ from pfgen_rs.io import cleaning, source
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
-from pfgen_rs.training.curve import Axis, Fall, Record, find_fall, plot_curve
-from pfgen_rs.training.fixed_samples import QuestionSample, TaskSample
+from pfgen_rs.training.curve import Axis, Fall, find_fall, new_record, plot_curve
 from pfgen_rs.training.loggers import Logger
+from pfgen_rs.training.page import write_page
 
 Generate = Callable[..., Sequence[str | None]]
 OnError = Literal["raise", "warn"]
@@ -74,7 +73,8 @@ class StepEvaluator(source.Closing):
     `on_error`: what happens if answers cannot be generated, scored or written. With `raise`, errors of
     `generate` are raised immediately, and those in the background as a `PfgenError` by the next call, `wait`,
     `state_dict` or `close`. With `warn`, the step is skipped, with a warning in the log `pfgen_rs`, and
-    training continues: only invalid arguments are errors, and a `CollectiveError` of `ModelGenerate`.
+    training continues: only invalid arguments are errors, and a `CollectiveError` of ranks that would wait
+    for each other forever.
     `skipped` has the reasons.
 
     Without `close`, the process waits at exit until everything is scored. Must not be used in processes
@@ -121,36 +121,34 @@ class StepEvaluator(source.Closing):
                 "`stop` cannot be combined with `parameters`, which have stop strings"
             )
         stop = checks.checked_texts(stop, "stop")
-        checks.check_choice(think, "think", cleaning.THINK)
         benchmark = resolve(benchmark, None)
         self.is_main = is_main
-        self.sample = QuestionSample(
+        self._record = new_record(
             benchmark,
-            examples,
+            folder if is_main else None,
+            checks.functions(loggers, "loggers"),
+            stop=stop,
+            think=think,
+            mode=mode,
+            tasks=tasks,
+            n=n,
+            shots=shots,
+            split=split,
+            profile=profile,
+            tasks_folder=tasks_folder,
+            examples=examples,
             trials=trials,
             questions=questions,
             seed=str(seed),
-            mode=mode,
             num_examples=num_examples,
-            optional=bool(tasks),
         )
-        how: dict[str, Any] = {"n": n, "shots": shots, "split": split, "folder": tasks_folder}
-        beside = TaskSample(tasks, profile=profile, mode=mode, **how) if tasks else None
-        self.tasks = (*self.sample.tasks, *(beside.tasks if beside else ()))
+        self.sample, self.tasks = self._record.sample, self._record.asked
         """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
         self._generate: Any = generate
         self._engine = None
         if engine is not None:
             parameters = replace(parameters or Parameters(), stop=stop)
             self._engine = background.EngineAnswers(engine, parameters, budget)
-        self._record = Record(
-            self.sample,
-            partial(cleaning.cleaned, mode=mode, stop=stop, think=think),
-            Path(folder) if folder and is_main else None,
-            checks.functions(loggers, "loggers"),
-            beside,
-            partial(_cleaned_output, think=think),
-        )
         self._background = background.Background()
         self._warns = on_error == "warn"
         self._skipped = background.Skipped()
@@ -229,6 +227,15 @@ class StepEvaluator(source.Closing):
         """Plot the curve so far as `.svg` or `.png`; see `pfgen_rs.training.plot_curve`."""
         self.wait()
         plot_curve(self.curve, path, x=x, **look)
+
+    def to_html(
+        self, path: str | os.PathLike[str], *, compare: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
+        """Write the page of the curve so far, which needs a `folder`; see `pfgen_rs.training.write_page`."""
+        self.wait()
+        if self._record.folder is None:
+            raise SettingsError("the page shows the answers: give the StepEvaluator a `folder`")
+        write_page(self._record.folder, path, compare=compare)
 
     def wait(self) -> None:
         """Wait until all answers are scored; raises errors of the background thread."""
@@ -372,9 +379,3 @@ class StepEvaluator(source.Closing):
             drop = self._record.set_aside
         if self.is_main:
             self._submit(what, partial(drop, step))
-
-
-def _cleaned_output(text: str, think: cleaning.Think) -> str:
-    """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
-    text = cleaning.unicode_text(text)
-    return cleaning.without_thoughts(text) if think == "strip" else text

@@ -140,21 +140,17 @@ class ScoredAnswers:
         row: dict[str, Any] = _bounds("score", score)
         for name in PARTS:
             row |= _bounds(name, _by_question(self.metrics[name])[1])
-        if baseline is not None and baseline["question_scores"] is not None:
-            changes = means - np.array(baseline["question_scores"], dtype=np.float64)
-            changes = changes[~np.isnan(changes)]
-            if len(changes):
-                # The spread of the questions' changes already includes the noise of trials.
-                row |= _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
+        question_scores = [None if np.isnan(mean) else mean for mean in means.tolist()]
         empty = [not text for text in self.texts if text is not None]
         return row | {
+            **difference(question_scores, baseline),
             "question_se": score.question_se,
             "trial_se": score.trial_se,
             "length": float(self.lengths[~np.isnan(self.lengths)].mean()),
             "empty": sum(empty) / len(empty),
             "questions": score.questions,
             "answers": score.responses,
-            "question_scores": [None if np.isnan(mean) else mean for mean in means.tolist()],
+            "question_scores": question_scores,
         }
 
     def table(self) -> pl.DataFrame:
@@ -171,6 +167,20 @@ class ScoredAnswers:
                 **{name: values.ravel()[rows] for name, values in self.metrics.items()},
             }
         )
+
+
+def difference(
+    scores: Sequence[float | None] | None, baseline: Mapping[str, Any] | None
+) -> dict[str, float | None]:
+    """Returns the columns of the mean difference of questions' scores from those of `baseline`, a row."""
+    if scores is None or baseline is None or baseline["question_scores"] is None:
+        return {}
+    before, after = (np.array(each, np.float64) for each in (baseline["question_scores"], scores))
+    changes = (after - before)[~np.isnan(after - before)]
+    if not len(changes):
+        return {}
+    # The spread of the questions' changes already includes the noise of trials.
+    return _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
 
 
 def _chosen(
@@ -227,7 +237,7 @@ TASK_COLUMNS = "llm_jp_eval/"
 """The names of columns about tasks begin with this."""
 TASK_ANSWERS = "_answers"
 """Those with the number of a task's outputs end with this."""
-_STDERR = "_se"
+STDERR = "_se"
 _AVR = "AVR"
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
@@ -288,10 +298,10 @@ class TaskSample:
         for data in self.datas:
             for metric in data.metrics:
                 columns[_column(data, metric)] = pl.Float64
-                columns[_column(data, metric) + _STDERR] = pl.Float64
+                columns[_column(data, metric) + STDERR] = pl.Float64
             columns[TASK_COLUMNS + data.task + TASK_ANSWERS] = pl.Int64
         if self._has_average:
-            columns |= {TASK_COLUMNS + _AVR: pl.Float64, TASK_COLUMNS + _AVR + _STDERR: pl.Float64}
+            columns |= {TASK_COLUMNS + _AVR: pl.Float64, TASK_COLUMNS + _AVR + STDERR: pl.Float64}
         return columns
 
     @property
@@ -345,7 +355,7 @@ class TaskSample:
         for data in datas:
             for metric in data.metrics:
                 column, score = _column(data, metric), f"{data.task}_{metric}"
-                figures |= {column: found.scores[score], column + _STDERR: errors[score]}
+                figures |= {column: found.scores[score], column + STDERR: errors[score]}
         if self._has_average and len(datas) == len(self.datas):
             shares = [
                 None if (error := errors[score]) is None else weight * error
@@ -353,7 +363,7 @@ class TaskSample:
             ]
             known = [share for share in shares if share is not None]
             figures[TASK_COLUMNS + _AVR] = averaging.averages(found.scores)[_AVR]
-            figures[TASK_COLUMNS + _AVR + _STDERR] = math.hypot(*known) if known == shares else None
+            figures[TASK_COLUMNS + _AVR + STDERR] = math.hypot(*known) if known == shares else None
         return figures
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from queue import Queue
@@ -19,6 +20,7 @@ from weakref import WeakSet
 
 from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.io import ahead, atomic
+from pfgen_rs.training import checks
 
 LOG = logging.getLogger("pfgen_rs")
 _AXIS = "pfgen/step"
@@ -103,6 +105,56 @@ class WandB:
             self.run.define_metric(name, step_metric=_AXIS)
             self._declared.add(name)
         self.run.log({**metrics, _AXIS: step})
+
+
+class MLflow:
+    """Logs metrics to MLflow, at their steps.
+
+    `run_id`: the run (default: the active one, or a new one, as `MLFLOW_RUN_ID` and other variables of MLflow
+    say). Raises `PfgenError` if mlflow is not installed.
+    """
+
+    def __init__(self, run_id: str | None = None) -> None:
+        self._mlflow = extras.needed("mlflow", "mlflow")
+        if run_id is None:
+            run_id = (self._mlflow.active_run() or self._mlflow.start_run()).info.run_id
+        self.run_id = run_id
+
+    def __call__(self, metrics: dict[str, float], step: int) -> None:
+        """Log the metrics of a step."""
+        # The active run is that of a thread, which is not this one.
+        self._mlflow.log_metrics(metrics, step=step, run_id=self.run_id)
+
+
+def _wandb(stack: ExitStack) -> WandB:
+    run = extras.needed("wandb", "wandb").init()
+    stack.callback(run.finish)
+    return WandB(run)
+
+
+def _mlflow(stack: ExitStack) -> MLflow:
+    logger = MLflow()
+    stack.callback(import_module("mlflow").end_run)
+    return logger
+
+
+_BY_NAME: dict[str, Callable[[Path, ExitStack], Logger]] = {
+    "jsonl": lambda folder, _: JsonLines(folder / "metrics.jsonl"),
+    "tensorboard": lambda folder, _: TensorBoard(folder / "tensorboard"),
+    "wandb": lambda _, stack: _wandb(stack),
+    "mlflow": lambda _, stack: _mlflow(stack),
+}
+NAMES = tuple(_BY_NAME)
+"""The loggers that `named` knows."""
+
+
+def named(name: str, folder: Path, stack: ExitStack) -> Logger:
+    """Returns a new logger: to `metrics.jsonl` or `tensorboard` in a folder, or to a run of wandb or mlflow.
+
+    The run is as the variables of these packages say, and is finished by `stack`. Raises `PfgenError`.
+    """
+    checks.check_choice(name, "log", NAMES)
+    return _BY_NAME[name](folder, stack)
 
 
 def _new_writer(folder: str | os.PathLike[str]) -> Any:

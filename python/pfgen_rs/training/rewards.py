@@ -84,10 +84,10 @@ class Reward:
                 "the reward of such prompts with `unknown`",
                 question=_end(prompt_text(named[found.index(None)])),
             )
-        known = [(each, answer) for each, answer in zip(found, answers, strict=True) if each]
-        scores = iter(
-            self._score([each for each, _ in known], [text for _, text in known]).tolist()
-        )
+        asked = [each for each in found if each]
+        if len(asked) < len(found):
+            answers = [text for each, text in zip(found, answers, strict=True) if each]
+        scores = iter(self._score(asked, answers).tolist())
         unknown = math.nan if self.unknown is None else self.unknown
         return [next(scores) if each else unknown for each in found]
 
@@ -97,7 +97,7 @@ class Reward:
         return again, (folder.Placed(self.benchmark), self.metric)
 
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
-        texts = [spoken(completion, "assistant").text for completion in completions]
+        texts = _spoken_texts(completions)
         if self.clean is not None:
             return list(map(self.clean, texts))
         for row in _unclean_rows(texts):
@@ -106,6 +106,10 @@ class Reward:
 
 
 _CUT = ("Q:", "A:", "\n\n")
+
+
+def _spoken_texts(completions: Sequence[Any]) -> list[str]:
+    return [one if type(one) is str else spoken(one, "assistant").text for one in completions]
 
 
 def _cleaned(prompt: Any, text: str) -> str:
@@ -191,7 +195,7 @@ class TaskReward:
         if len(prompts) != len(completions):
             raise InputError(f"{len(prompts)} prompts, but {len(completions)} completions")
         golds = self._golds(prompts, columns)
-        texts = [spoken(completion, "assistant").text for completion in completions]
+        texts = _spoken_texts(completions)
         if self.clean is not None:
             texts = list(map(self.clean, texts))
         # Sample by sample: threads of native code and polars do not survive a fork.

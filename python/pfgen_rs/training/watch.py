@@ -1,28 +1,26 @@
-"""Evaluating every new, complete checkpoint in a folder with a program that generates its answers."""
+"""Evaluating every new, complete checkpoint in a folder, by one process or several."""
 
 import os
-import re
-import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from pfgen_rs import errors
-from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.io import ahead, atomic, cleaning, locks
-from pfgen_rs.training import background, checks, curve, fixed_samples
-from pfgen_rs.training.checkpoints import PATTERNS, Checkpoint, Settling, find_checkpoints
+from pfgen_rs.io import ahead, atomic, cleaning, locks, source
+from pfgen_rs.training import background, checks, curve, page as curve_page
+from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.loggers import Logger, named
+from pfgen_rs.training.serving import EngineFor, Job
 
-_PLACE, _WORKER = "{checkpoint}", "{worker}"
-_PLACES = re.compile("|".join(map(re.escape, (_PLACE, _WORKER))))
+FOLDER = "pfgen"
+"""The default folder for the curve, in that of the checkpoints."""
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
 
@@ -40,41 +38,44 @@ class Evaluated(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    """A checkpoint that is being evaluated, and its files when that began."""
+    """A checkpoint that is being evaluated."""
 
-    checkpoint: Checkpoint
-    files: object
+    job: Job
     asked: Future[background.FromEngine]
 
 
-class Watcher:
-    """Evaluates each checkpoint in a folder once, with a program that generates the answers.
+class Watcher(source.Closing):
+    """Evaluates each checkpoint in a folder once, with an engine that generates the answers.
 
-    `command`: the program's name and arguments, in which `{checkpoint}` is replaced with the checkpoint's
-    path; a string is split like a shell command (no shell is involved). The program is started for each
-    checkpoint, and uses the protocol of the engine `command`. `workers`: the number of checkpoints evaluated
-    at once; `{worker}` is replaced with a number from 0 to `workers` - 1, such as that of a GPU. Results are
-    recorded in the order of the steps. `budget`: seconds for a checkpoint; answers not given in time are left
-    out, and the program is stopped.
+    `engine_for`: a function that is called with each checkpoint's `Job` and returns a context manager of an
+    engine, such as an `EngineMaker`. `workers`: the number of checkpoints evaluated at once, in a thread
+    each. `budget`: seconds for the answers to a checkpoint; those not given in time are
+    left out, and the engine is stopped. Results are recorded in the order of the steps.
 
-    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`; see
-    `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the folder for
-    `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are skipped. A
-    checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`: a file to
-    plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a row have
-    fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
+    Several watchers, in any number of processes on machines that share the folder, divide the checkpoints
+    among them: each is claimed by a lock, which ends with its process, so that another one takes over.
 
-    The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
-    read, and any error of `load_benchmark`.
+    `folder`: the folder with the checkpoints, which are those that trainers write, or that match one of
+    `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
+    folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
+    skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
+    a file to plot the curve to (`.svg` or `.png`). `page`: an HTML file with the curve and the answers,
+    beside the curves in the folders of `compare`; see `write_page`. Both are written after each checkpoint.
+    `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
+    `curve.find_fall` and `fall`.
+
+    The sample, `tasks` of llm-jp-eval beside it, and `loggers` are as for `StepEvaluator`. `log`: loggers by
+    their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read, and any
+    error of `load_benchmark`.
     """
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
-        command: str | Sequence[str],
+        engine_for: EngineFor,
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
-        patterns: Sequence[str] = PATTERNS,
+        patterns: Sequence[str] = (),
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
@@ -83,35 +84,62 @@ class Watcher:
         mode: cleaning.Mode = "completion",
         num_examples: int = 20,
         think: cleaning.Think = "keep",
+        tasks: str | Sequence[str] = (),
+        n: int | None = 100,
+        shots: int | None = None,
+        split: str = "test",
+        profile: str = "1.3.0",
+        tasks_folder: str | os.PathLike[str] | None = None,
+        loggers: Logger | Sequence[Logger] = (),
+        log: Sequence[str] = (),
         workers: int = 1,
         budget: float | None = None,
         plot: str | os.PathLike[str] | None = None,
+        page: str | os.PathLike[str] | None = None,
+        compare: Sequence[str | os.PathLike[str]] = (),
         gate: int | None = None,
         max_drop: float = 0.01,
     ) -> None:
         self.folder, self.patterns = Path(folder), tuple(patterns)
         self._workers, self._budget = checks.count(workers, "workers"), budget
         checks.check_budget(budget)
+        if settle_seconds:  # 0: files may change at any time
+            checks.check_seconds(settle_seconds, "settle_seconds")
         self.found()
-        self.out = self.folder / "pfgen" if out is None else Path(out)
-        self._command = _words(command)
-        benchmark = resolve(benchmark, None)
+        self.out = self.folder / FOLDER if out is None else Path(out)
+        self._engine_for = checks.function(engine_for, "engine_for")
         self._parameters = Parameters(stop=cleaning.default_stop(mode))
-        self._sample = fixed_samples.QuestionSample(
-            benchmark, trials=trials, questions=questions, mode=mode, num_examples=num_examples
+        benchmark = resolve(benchmark, None)
+        self._runs = ExitStack()
+        own = (named(name, self.out, self._runs) for name in log)
+        self.record = curve.new_record(
+            benchmark,
+            self.out,
+            (*checks.functions(loggers, "loggers"), *own),
+            stop=self._parameters.stop,
+            think=think,
+            mode=mode,
+            tasks=tasks,
+            n=n,
+            shots=shots,
+            split=split,
+            profile=profile,
+            tasks_folder=tasks_folder,
+            trials=trials,
+            questions=questions,
+            num_examples=num_examples,
         )
-        clean = partial(cleaning.cleaned, mode=mode, stop=self._parameters.stop, think=think)
-        self.record = curve.Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
-        self._plot = plot
+        self._plot, self._page, self._compare = plot, page, compare
+        curve_page.check_alike(self.record.description["signature"], curve_page.read_runs(compare))
         self._gate, self._max_drop = gate, max_drop
         self._pause = 0.0 if marker else settle_seconds
         self._failed: dict[Path, object] = {}
         self._free: SimpleQueue[int] = SimpleQueue()
         for number in range(workers):
             self._free.put(number)
-        self._asking: set[background.EngineAnswers] = set()
-        self._over = threading.Event()
+        self.elsewhere: set[int] = set()
+        """The steps that other processes are evaluating, when last looked at."""
         self.fall()  # says what is wrong with the settings
 
     def fall(self) -> curve.Fall | None:
@@ -120,104 +148,123 @@ class Watcher:
             return None
         return curve.find_fall(self.record.rows, self._gate, self._max_drop)
 
+    def close(self) -> None:
+        """Wait for the loggers, for a limited time, and finish the runs of those in `log`."""
+        with self._runs:
+            self.record.close()
+
     def once(self) -> Iterator[Evaluated]:
-        """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
-        with self._watching():
+        """Evaluate all complete checkpoints, after waiting long enough to detect which are complete.
+
+        Those that other processes are evaluating are left to them, if they do not end meanwhile.
+        """
+        with self._claims() as claims:
             if self._pause and any(self.open()):
                 list(self._settled())
                 time.sleep(self._pause)
-            yield from self._evaluated(None)
+            yield from self._evaluated(claims, {one.step for one in self.found()})
 
     def forever(self, every_seconds: float = 30.0) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
-        with self._watching():
+        checks.check_seconds(every_seconds, "every_seconds")
+        with self._claims() as claims:
             while True:
-                yield from self._evaluated(every_seconds)
+                yield from self._evaluated(claims, None, every_seconds)
                 if self.fall():
                     return
                 time.sleep(every_seconds)
 
     @contextmanager
-    def _watching(self) -> Iterator[None]:
-        """Lock the output folder; raises `OutputError` if another watcher uses it."""
+    def _claims(self) -> Iterator["_Claims"]:
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.out / ".watching", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise atomic.writing_failed(self.out, error) from error
         with os.fdopen(handle):
-            if not locks.lock(handle):
-                problem = "in use by another watcher: stop it or choose another folder"
-                raise errors.OutputError(f"{self.out}: {problem}")
-            yield
+            yield _Claims(handle)
 
-    def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
-        """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
+    def _evaluated(
+        self, claims: "_Claims", wanted: Collection[int] | None, every_seconds: float | None = None
+    ) -> Iterator[Evaluated]:
+        """Evaluate checkpoints (of these steps) until none is left, looking for new ones meanwhile."""
         begun: deque[_Begun] = deque()
-        with self._working() as pool:
-            if not self.fall():
-                self._begin(begun, pool)
-            while begun and not self.fall():
-                if not _is_done(begun[0].asked, every_seconds):
-                    self._begin(begun, pool)
-                    continue
-                yield self._finish(begun.popleft())
-                if every_seconds is not None:
-                    self._begin(begun, pool)
-
-    @contextmanager
-    def _working(self) -> Iterator[ThreadPoolExecutor]:
-        """Threads that ask a program each; at the end, all programs are stopped."""
-        self._over.clear()
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix=ahead.THREADS)
         try:
-            yield pool
+            while not self.fall():
+                self._begin(claims, begun, pool, wanted)
+                if not begun:
+                    return
+                if begun[0].asked.done():
+                    yield self._finish(claims, begun.popleft())
+                else:
+                    _wait([one.asked for one in begun if not one.asked.done()], every_seconds)
         finally:
-            self._over.set()
-            for asking in list(self._asking):
-                asking.cancel()
-            pool.shutdown(cancel_futures=True)
+            for one in begun:
+                one.job.cancel()
+            pool.shutdown()
+            for one in begun:
+                claims.release(one.job.checkpoint.step)
 
-    def _begin(self, begun: deque[_Begun], pool: ThreadPoolExecutor) -> None:
-        """Begin with all complete checkpoints that are not being evaluated."""
-        known = {one.checkpoint.step for one in begun}
+    def _begin(
+        self,
+        claims: "_Claims",
+        begun: deque[_Begun],
+        pool: ThreadPoolExecutor,
+        wanted: Collection[int] | None,
+    ) -> None:
+        """Claim complete checkpoints and begin with them, as many as there are free workers."""
+        if self._free.empty():
+            return
+        self.record.reload()
+        self.elsewhere.clear()
+        known = {one.job.checkpoint.step for one in begun}
         for checkpoint, files in self._settled():
-            if checkpoint.step not in known:
-                asked = pool.submit(self._ask, checkpoint.path)
-                begun.append(_Begun(checkpoint, files, asked))
+            step = checkpoint.step
+            if step in known or (wanted is not None and step not in wanted):
+                continue
+            if self._free.empty():
+                return
+            if not claims.claim(step):
+                self.elsewhere.add(step)
+                continue
+            self.record.reload()  # another process may have finished it just before
+            if checkpoint not in self.open():
+                claims.release(step)
+                continue
+            job = Job(checkpoint, files, self.out, self._free.get())
+            begun.append(_Begun(job, pool.submit(self._ask, job)))
 
-    def _finish(self, begun: _Begun) -> Evaluated:
+    def _finish(self, claims: "_Claims", begun: _Begun) -> Evaluated:
+        checkpoint = begun.job.checkpoint
         try:
             answers = begun.asked.result()
-            row = self.record.add(begun.checkpoint.step, None, answers.texts, answers.seconds)
-            if self._plot is not None:
-                curve.plot_curve(self.record.frame, self._plot)
-        except errors.OutputError:  # such as a full disk, which affects all checkpoints
+            with claims.curve():
+                self.record.reload()
+                row = self.record.add(checkpoint.step, None, answers.texts, answers.seconds)
+                if self._plot is not None:
+                    curve.plot_curve(self.record.frame, self._plot)
+                if self._page is not None:
+                    curve_page.write_page(self.out, self._page, compare=self._compare)
+        except (errors.OutputError, errors.SettingsError):  # which affect all checkpoints
             raise
         except errors.PfgenError as error:
-            self._failed[begun.checkpoint.path] = begun.files
-            return Evaluated(begun.checkpoint, error=error)
-        return Evaluated(begun.checkpoint, row, missing=answers.missing)
-
-    def _ask(self, checkpoint: Path) -> background.FromEngine:
-        number = self._free.get()
-        places = {_PLACE: str(checkpoint), _WORKER: str(number)}
-        command = [_PLACES.sub(lambda match: places[match[0]], word) for word in self._command]
-        try:
-            with closing(CommandEngine(str(checkpoint), command=command)) as engine:
-                asking = background.EngineAnswers(engine, self._parameters, self._budget)
-                self._asking.add(asking)
-                if self._over.is_set():
-                    asking.cancel()
-                try:
-                    answers = asking(self._sample.tasks)
-                finally:
-                    self._asking.discard(asking)
+            self._failed[checkpoint.path] = begun.job.files
+            return Evaluated(checkpoint, error=error)
         finally:
-            self._free.put(number)
-        if answers.failed:
-            raise errors.GenerationError(answers.problem)
-        return answers
+            claims.release(checkpoint.step)
+        return Evaluated(checkpoint, row, missing=answers.missing)
+
+    def _ask(self, job: Job) -> background.FromEngine:
+        try:
+            with self._engine_for(job) as engine:
+                how = self._parameters, self._budget, job.check
+                answers = background.EngineAnswers(engine, *how)(self.record.asked)
+                if answers.failed:
+                    raise errors.GenerationError(answers.problem)
+            return answers
+        finally:
+            self._free.put(job.worker)
 
     def found(self) -> list[Checkpoint]:
         """Returns all checkpoints, complete or not."""
@@ -231,27 +278,38 @@ class Watcher:
     def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
         """Yield complete open checkpoints with their files, except unchanged ones that failed."""
         for checkpoint in self.open():
-            files = self._settling.settled(checkpoint.path)
+            files = self._settling.settled(checkpoint)
             if files is not None and self._failed.get(checkpoint.path) != files:
                 yield checkpoint, files
 
 
-def _is_done(asked: Future[background.FromEngine], seconds: float | None) -> bool:
-    """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
+class _Claims:
+    """Locks on bytes of a file: one for each step, and one for writing the curve; freed with the process."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def claim(self, step: int) -> bool:
+        """Claim a step; returns false if another process has claimed it."""
+        return locks.lock(self._handle, step + 1)
+
+    def release(self, step: int) -> None:
+        """Give up a claim."""
+        locks.unlock(self._handle, step + 1)
+
+    @contextmanager
+    def curve(self) -> Iterator[None]:
+        """Wait until no other process writes the curve, and keep them from it."""
+        while not locks.lock(self._handle, 0):
+            time.sleep(_TICK)
+        try:
+            yield
+        finally:
+            locks.unlock(self._handle, 0)
+
+
+def _wait(asked: Sequence[Future[background.FromEngine]], seconds: float | None) -> None:
+    """Wait until one of these checkpoints is done, at most `seconds`."""
     end = float("inf") if seconds is None else time.monotonic() + seconds
-    while not wait([asked], _TICK).done:
-        if time.monotonic() >= end:
-            return False
-    return True
-
-
-def _words(command: str | Sequence[str]) -> list[str]:
-    try:
-        parts = atomic.command_words(command) if isinstance(command, str) else list(command)
-    except ValueError as error:
-        raise errors.SettingsError(f"the command cannot be split into arguments: {error}") from None
-    if not any(_PLACE in part for part in parts):
-        raise errors.SettingsError(
-            f"the command does not contain {_PLACE}: put it where the checkpoint's path belongs"
-        )
-    return parts
+    while not wait(asked, _TICK, FIRST_COMPLETED).done and time.monotonic() < end:
+        pass

@@ -1,7 +1,7 @@
 //! Many responses at once, in parallel, each result at its response's place.
 
 use crate::error::Result;
-use crate::score::{LANES, RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
+use crate::score::{Cut, Helpful, LANES, RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
 use crate::store::StoredScorer;
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -86,6 +86,17 @@ pub struct Columns {
     pub scores: Vec<Vec<f64>>,
 }
 
+/// All that scoring finds out about one response.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lone {
+    /// [`TOTALS`], then each of the question's sources' share of Fluency, then of Truthfulness.
+    pub row: Vec<f64>,
+    /// Unrounded Fluency and Truthfulness of each source, with their cuts.
+    pub cuts: Vec<(Cut, Cut)>,
+    /// Unrounded Helpfulness with its cut.
+    pub helpful: Helpful,
+}
+
 /// Scores of some responses to one question, a row each.
 struct Part<'a> {
     group: Group<'a>,
@@ -161,6 +172,26 @@ pub fn score_totals(asked: &[Asked<'_>], total: usize, into: &mut [f64]) {
         }
         buffers.order = order;
     });
+}
+
+/// Scores one response, with cuts; `others` as in [`Group`]; `compensated`: see [`totals_again`](crate::totals_again).
+pub fn score_lone(asked: Asked<'_>, others: &[u32], compensated: bool) -> Lone {
+    let Asked { scorer, rules, response } = asked;
+    let settings = scorer.settings();
+    BUFFERS.with_borrow_mut(|buffers| {
+        let cuts = scorer.cuts(response, &mut buffers.scorer);
+        let scores: Vec<_> = cuts.iter().map(|(f, t)| SourceScore { fluency: f.0, truthfulness: t.0 }).collect();
+        let helpful = rules.score(settings, response, response.chars().count(), others, &mut buffers.rules);
+        let mut row = vec![0.0; TOTALS + 2 * scores.len()];
+        totals::write(settings, &scores, helpful.value, &mut row);
+        if compensated {
+            let (fluency, truthfulness) = row[TOTALS..].split_at(scores.len());
+            let both = [fluency, truthfulness].map(|shares| shares.iter().copied());
+            let [fluency, truthfulness, average] = totals::again(settings, both, row[2], true);
+            (row[0], row[1], row[3]) = (fluency, truthfulness, average);
+        }
+        Lone { row, cuts, helpful }
+    })
 }
 
 /// Scores the responses at the places that `order` has, at most [`LANES`], those to one question beside each other.

@@ -30,7 +30,9 @@ pub mod text;
 pub mod units;
 mod words;
 
-pub use batch::{Asked, Batch, Columns, Group, Source, score_groups, score_groups_parallel, score_totals};
+pub use batch::{
+    Asked, Batch, Columns, Group, Lone, Source, score_groups, score_groups_parallel, score_lone, score_totals,
+};
 pub use error::{Error, Result};
 pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};

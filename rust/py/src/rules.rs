@@ -42,15 +42,19 @@ impl Rules {
 
     /// Unrounded Helpfulness of a response and the largest cut that attains it.
     fn score(&self, settings: &Settings, text: Text, others: Vec<u32>) -> PyResult<(f64, u32)> {
-        if others.len() != self.core.others() {
-            return Err(bad_input(format!(
-                "expected the ends of {} patterns, not of {}",
-                self.core.others(),
-                others.len()
-            )));
-        }
+        self.check(&others)?;
         let length = text.0.chars().count();
         let helpful = self.core.score(&settings.core, &text.0, length, &others, &mut RuleScratch::default());
         Ok((helpful.value, helpful.cut))
+    }
+}
+
+impl Rules {
+    /// Whether there are as many ends as patterns that the rules do not search for.
+    pub(crate) fn check(&self, others: &[u32]) -> PyResult<()> {
+        if others.len() == self.core.others() {
+            return Ok(());
+        }
+        Err(bad_input(format!("expected the ends of {} patterns, not of {}", self.core.others(), others.len())))
     }
 }

@@ -1,12 +1,13 @@
 //! `Scorer`: Fluency and Truthfulness against the reference answers of one question; `Store`: scorers in a file.
 
 use crate::errors::{bad_input, to_python};
+use crate::rules::Rules;
 use crate::settings::Settings;
 use crate::text_column::{Text, Texts};
 use crate::threads::pool_for;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pfgen_core::markup::marks;
-use pfgen_core::{KEY_BYTES, Scratch, SourceText, write_store};
+use pfgen_core::{KEY_BYTES, SourceText, write_store};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPool;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
 type Explained<'py> = (Matrix<'py, u32>, Matrix<'py, u32>, Matrix<'py, u64>, Bound<'py, PyArray1<bool>>);
 type Windows<'py> = (Matrix<'py, u32>, Bound<'py, PyArray1<i64>>);
+type Cuts = (f64, u32, f64, u32);
+type Lone = (Vec<f64>, Vec<Cuts>, f64, u32);
 type Sources = Vec<(String, Py<Texts>)>;
 
 /// Fluency and Truthfulness against the reference answers of one question.
@@ -49,10 +52,17 @@ impl Scorer {
         self.core.table_size()
     }
 
-    /// Per source Fluency and its cut, Truthfulness and its cut.
-    fn cuts(&self, text: Text) -> Vec<(f64, u32, f64, u32)> {
-        let cuts = self.core.cuts(&text.0, &mut Scratch::default());
-        cuts.into_iter().map(|(fluency, truthfulness)| (fluency.0, fluency.1, truthfulness.0, truthfulness.1)).collect()
+    /// One response: its totals, then its sources' shares; of each source unrounded Fluency and its cut, Truthfulness and its
+    /// cut; unrounded Helpfulness and its cut. `others`: the ends of the patterns that `rules` do not search for.
+    fn lone(&self, rules: &Rules, text: Text, others: Vec<u32>, compensated: bool) -> PyResult<Lone> {
+        rules.check(&others)?;
+        let asked = pfgen_core::Asked { scorer: &self.core, rules: &rules.core, response: &text.0 };
+        let found = pfgen_core::score_lone(asked, &others, compensated);
+        let cuts = found
+            .cuts
+            .into_iter()
+            .map(|(fluency, truthfulness)| (fluency.0, fluency.1, truthfulness.0, truthfulness.1));
+        Ok((found.row, cuts.collect(), found.helpful.value, found.helpful.cut))
     }
 
     /// Document frequencies of all windows of all texts, a row of sources a window; and where each text's begin.

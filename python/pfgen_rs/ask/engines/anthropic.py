@@ -117,7 +117,7 @@ class AnthropicEngine(ServerEngine):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        concurrency: int = 64,
+        concurrency: int | None = None,
         timeout: float = 600.0,
         retries: int = 6,
         backoff: retrying.Backoff | None = None,

@@ -10,7 +10,6 @@ the run ends, so it must not wait for the end of its input before it answers.
 
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,15 +22,12 @@ from typing import IO, Any, cast
 from pfgen_rs.ask import Answered, Failed, Outcome, Parameters, Task, protocol, server
 from pfgen_rs.ask.engines import engine
 from pfgen_rs.errors import GenerationError, InputError, SettingsError
-from pfgen_rs.io import ahead, atomic
+from pfgen_rs.io import ahead, atomic, processes
 from pfgen_rs.io.lines import parse_line, text_field
 
 _LONGEST = 4 << 20  # bytes of a line
 _LINES = 16  # read ahead
 _OPEN = 1000  # tasks with the program, at most
-_GRACE = 5.0  # seconds for a program to exit by itself
-
-
 _REASON = 500  # characters
 
 
@@ -47,16 +43,13 @@ class Program:
     def __init__(self, command: Sequence[str]) -> None:
         self.name = command[0]
         try:
-            # In its own session, it does not receive Ctrl-C directly, and is stopped with its children.
-            self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                list(command),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=os.name == "posix",
+            self._group = processes.ProcessGroup(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise GenerationError(f"{self.name!r} cannot be started: {reason}") from error
+        self._process = self._group.process
         self._to_write: SimpleQueue[Iterable[bytes] | None] = SimpleQueue()
         self._lines = ahead.Pipe[bytes](_LINES)
         for target in (self._write, self._read):
@@ -98,36 +91,22 @@ class Program:
 
     def ending(self) -> str:
         """Describe how the program ended, for a message; waits briefly for it."""
-        try:
-            code = self._process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            return "closed its output"
-        return f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(processes.GRACE)
+        return self._group.ending or "closed its output"
 
     def close(self) -> None:
         """Close the program's input, and stop it if it does not exit by itself."""
         self._to_write.put(None)
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE)
+            self._process.wait(processes.GRACE)
         self.stop()
 
     def stop(self) -> None:
         """Stop the program now. May be called twice."""
+        self._group.stop()  # first, since it would complain about its closed output
         self._lines.stop()
         self._to_write.put(None)
-        for name in ("terminate", "kill"):
-            if self._process.poll() is None:
-                with suppress(ProcessLookupError):
-                    self._end(name)
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_GRACE)
-
-    def _end(self, name: str) -> None:
-        if os.name == "posix":
-            number = signal.SIGTERM if name == "terminate" else signal.SIGKILL
-            os.killpg(self._process.pid, number)
-        else:
-            getattr(self._process, name)()
 
 
 @engine("command")

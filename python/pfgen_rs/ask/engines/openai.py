@@ -18,10 +18,12 @@ class OpenAIEngine(ServerEngine):
     """Sends concurrent requests to a server: completions in mode `completion`, chats in the other modes.
 
     `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
-    needs no key. `timeout`: seconds for one attempt, in total. `retries`: attempts after the first, spaced
-    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits
-    and the first timeout are logged as warnings of `pfgen_rs.generate`. `omit`:
-    options not to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`, `logprobs`), for servers
+    needs no key. `concurrency`: how many requests are under way at once, and fewer only after the server has
+    refused some for now (429, 503, 529, time-outs); `None`: as many as raise the throughput, at most 512
+    (see `pfgen_rs.ask.window`). `timeout`: seconds for one attempt, in total. `retries`: attempts after the
+    first, spaced according to `backoff` (by default at most two minutes apart, even if a server asks for
+    more); long waits and the first timeout are logged as warnings of `pfgen_rs.generate`. `omit`: options not
+    to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`, `logprobs`), for servers
     that reject them. `optional`: options (out of `logprobs`, `seed`, `temperature`, `top_p`) to leave out
     once the server has rejected them: the request is sent again at once without the option and, if that is
     answered, so are all later ones. This is logged once as a warning of `pfgen_rs.generate`, and answers say
@@ -54,7 +56,7 @@ class OpenAIEngine(ServerEngine):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
-        concurrency: int = 64,
+        concurrency: int | None = None,
         timeout: float = 600.0,
         retries: int = 6,
         backoff: retrying.Backoff | None = None,

@@ -8,12 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.loop import Asked, Limits, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.json_lines import lines, write_objects
+from pfgen_rs.io.json_lines import journal_records, lines, write_objects
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Question
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, read_dialogues

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from pfgen_rs.ask import Answered, Engine, loop
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import atomic, json_lines, locks
+from pfgen_rs.io.json_lines import journal_records
 from pfgen_rs.judge import grading, requests as asking
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
