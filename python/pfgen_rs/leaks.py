@@ -245,8 +245,7 @@ class _Finder:
         self._count(rows, texts)
         cut = pl.lit(pl.Series(np.minimum(end - begin, EXCERPT)))
         about = {"coverage": coverage, "begin": begin, "end": end, "line": chunk.lines[rows]}
-        named = chunk.kept is not None and chunk.kept.width
-        ids = chunk.kept["id"][rows] if named else pl.lit(None)  # type: ignore[index]
+        ids = pl.lit(None) if chunk.kept is None or not chunk.kept.width else chunk.kept["id"][rows]
         hits = (
             self._texts[texts]
             .with_columns(**{name: pl.Series(values) for name, values in about.items()})
