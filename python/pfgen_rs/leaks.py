@@ -229,8 +229,7 @@ class _Finder:
         rows = [text for at, question in enumerate(benchmark) for text in _texts(at, question)]
         schema = {"owner": pl.Int64(), "text": pl.String()} | {k: HITS[k] for k in _OF_TEXT}
         self._texts = pl.DataFrame(rows, schema=schema, orient="row")
-        texts = _native.Texts(self._texts.get_column("text"))
-        self._native = _native.LeakFinder(texts, n, coverage, threads)
+        self._native = _native.LeakFinder(_native.Texts(self._texts["text"]), n, coverage, threads)
         self._owner = self._texts.get_column("owner").to_numpy()
         self._is_reference = self._texts.get_column("number").is_not_null().to_numpy()
         self._found = np.zeros(len(rows), dtype=np.bool_)
