@@ -22,6 +22,7 @@ from pfgen_rs.training import checks
 from pfgen_rs.training.fixed_samples import (
     TASK_ANSWERS,
     TASK_COLUMNS,
+    TASK_ERRORS,
     QuestionSample,
     TaskSample,
     difference,
@@ -86,6 +87,17 @@ def plot_curve(
     from pfgen_rs.report import plots
 
     plots.save(plots.learning_curve(curve, x=x, **look), path)
+
+
+def task_figures(row: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the figures of tasks of llm-jp-eval in a row of a curve, by task or task and metric."""
+    return {
+        name.removeprefix(TASK_COLUMNS): value
+        for name, value in row.items()
+        if name.startswith(TASK_COLUMNS)
+        and not name.endswith((TASK_ERRORS, TASK_ANSWERS))
+        and value is not None
+    }
 
 
 class Fall(NamedTuple):
