@@ -4,7 +4,10 @@
 
 A server in another process answers at once. Measured is the whole of `OpenAIEngine.generate`, opening its
 connections included; the server's own work is part of it wherever there is no other core. Machines are
-shared, so the best of several runs counts.
+shared, so the best of several runs counts. CPU is that of this process alone: of the engine, of `generate`
+with all that it writes, and of aiohttp that sends the same bodies and reads the replies, turn by turn.
+
+Servers with a hidden limit of requests at once follow (see `limits`).
 
 Then whole runs of 100 trials of 50 questions are generated from a server that takes as long as models do. Its
 latencies are the same in every run; the ideal time is that of the same requests in the same order, each begun
@@ -15,6 +18,7 @@ stands beside it.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import heapq
 import subprocess
 import sys
@@ -25,12 +29,17 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import aiohttp
+
 import instant_server
+import limited_server
+import limits
 import measures
 import slow_server
 from measures import Measure
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Engine, Outcome, Parameters
+from pfgen_rs.ask.wire import Form, encoded
 from pfgen_rs.generate import Example, Prompter, RunConfig, Task, generate, read_examples
 
 CONCURRENCY = 64
@@ -40,6 +49,8 @@ BENCHMARK = "mini"
 RUN_TRIALS = 100
 QUESTIONS = [Example(f"{n}番は何ですか？", f"{n}番です。") for n in range(50)]
 PUT_OFF = 60
+LONG = [Example(f"{n}番は何ですか？", f"{n}番" + "です" * 50) for n in range(50)]
+"""Of a length that published ones have."""
 
 
 def main() -> None:
@@ -47,8 +58,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
-    overhead = [client_overhead()]
+    overhead = [client_overhead(), generate_cpu()]
     print("\n".join(measures.lines(overhead)))
+    hidden = [limits.hidden_limit(kind, _server) for kind in ("refuses", "queues")]
+    print("\n".join(measures.lines(hidden)))
     runs = [*(run_time(n) for n in (CONCURRENCY, 256)), put_off()]
     print("\n".join(measures.lines(runs)))
     if options.json:
@@ -56,8 +69,10 @@ def main() -> None:
         latencies = (
             f"latencies log-normal, median {slow_server.MEDIAN:g} s, sigma {slow_server.SIGMA:g}"
         )
+        waits = f"latencies log-normal, median {limited_server.MEDIAN:g} s, sigma {limited_server.SIGMA:g}"
         tables = {
             "A server that answers at once": measures.as_json(overhead, prompts),
+            "A server with a hidden limit": measures.as_json(hidden, waits),
             "A server that takes its time": measures.as_json(runs, latencies),
         }
         measures.write_json(options.json, tables)
@@ -87,6 +102,51 @@ def _request(url: str, tasks: Sequence[Task]) -> tuple[float, float]:
     if answered != [instant_server.ANSWER] * len(tasks):
         raise SystemExit(f"only {len(answered)} of {len(tasks)} requests were answered, or wrongly")
     return 1e3 * wall / len(tasks), 1e3 * cpu / len(tasks)
+
+
+def generate_cpu(trials: int = 60, repeats: int = REPEATS) -> Measure:
+    """Milliseconds of CPU a request, through all of `generate`."""
+    with _server() as url:
+        _generated(url, 2)
+        turns = [(_generated(url, trials), _bare(url, trials)) for _ in range(repeats)]
+    (ours, bare), worst = map(min, zip(*turns, strict=True)), max(turns)[0]
+    note = (
+        f"{trials * len(LONG):,} requests, best of {repeats} (most {worst:.2f} ms); "
+        f"aiohttp alone with the same bodies {bare:.2f} ms"
+    )
+    return Measure("generate_cpu", ours, note, {"bare": bare, "turns": turns})
+
+
+def _generated(url: str, trials: int) -> float:
+    engine = OpenAIEngine("instant", base_url=url, concurrency=CONCURRENCY)
+    with tempfile.TemporaryDirectory() as results:
+        config, begun = RunConfig(engine.name, "instant"), time.process_time()
+        run = generate(config, engine, examples=LONG, trials=trials, results=results)
+        taken = time.process_time() - begun
+    if run.new != trials * len(LONG):
+        raise SystemExit(f"only {run.new} answers")
+    return 1e3 * taken / run.new
+
+
+def _bare(url: str, trials: int) -> float:
+    form, prompter = Form("instant"), Prompter(LONG)
+    tasks = [task for trial in range(1, trials + 1) for task in prompter.tasks(trial)]
+    sent = [form.request(task, form.options(task, Parameters())) for task in tasks]
+    bodies = iter([(url + path, encoded(body)) for path, body in sent])
+    headers = {"Content-Type": "application/json"}
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        for place, body in bodies:
+            async with session.post(place, data=body, headers=headers) as reply:
+                await reply.read()
+
+    async def all_work() -> float:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            begun = time.process_time()
+            await asyncio.gather(*(work(session) for _ in range(CONCURRENCY)))
+            return time.process_time() - begun
+
+    return 1e3 * asyncio.run(all_work()) / len(sent)
 
 
 class InBatches:

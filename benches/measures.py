@@ -73,6 +73,9 @@ ASKED = {
     "pretraining": Asked("examples/pretrain_tiny.py, start to exit", "s", 300, 300),
     "scoring_share": Asked("pretraining: what scoring adds to the rest", "%", 1, 1),
     "client_overhead": Asked("openai engine: overhead a request, 64 at a time", "ms", 2, 0.5),
+    "generate_cpu": Asked("generate: CPU a request, records and journal included", "ms", 0.5, 0.4),
+    "limit_refuses": Asked("hidden limit, refusals: below the best fixed concurrency", "%", 10, 5),
+    "limit_queues": Asked("hidden limit, a queue: below the best fixed concurrency", "%", 10, 5),
     "run_time_64": Asked("openai engine: time of a run beyond the ideal, 64 at a time", "%", 10, 3),
     "run_time_256": Asked(
         "openai engine: time of a run beyond the ideal, 256 at a time", "%", 20, 5

@@ -194,7 +194,7 @@ def _files_of(path: str) -> list[str]:
     if path == "-" or source.is_dataset(folder) or run_files.run_file(folder):
         return [path]
     found = (str(f) for f in folder.rglob("[!.]*") if _READ.search(f.name) and f.is_file())
-    return sorted(found) if os.path.isdir(path) else [path]  # noqa: PTH112 - is_dir raises for "\0"
+    return sorted(found) or [path]
 
 
 @contextmanager
@@ -240,12 +240,12 @@ class _Finder:
         self._count(rows, texts)
         cut = pl.lit(pl.Series(np.minimum(end - begin, EXCERPT)))
         about = {"coverage": coverage, "begin": begin, "end": end, "line": chunk.lines[rows]}
+        ids = pl.lit(None) if chunk.kept is None or not chunk.kept.width else chunk.kept["id"][rows]
         hits = (
             self._texts[texts]
             .with_columns(**{name: pl.Series(values) for name, values in about.items()})
-            .with_columns(file=pl.lit(path), excerpt=chunk.answers[rows])
+            .with_columns(file=pl.lit(path), excerpt=chunk.answers[rows], id=ids)
             .with_columns(pl.col("excerpt").str.slice(pl.col("begin"), cut))
-            .with_columns(id=pl.lit(None) if chunk.kept is None else chunk.kept["id"][rows])
             .select(pl.col(name).cast(kind) for name, kind in HITS.items())
         )
         if len(rows) and (room := MOST_HITS - self._counts["hit_count"]) > 0:

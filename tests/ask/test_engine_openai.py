@@ -477,6 +477,34 @@ def test_as_many_requests_as_allowed_are_under_way_and_never_more() -> None:
     assert server.most_at_once == 8
 
 
+def test_connections_are_used_again_and_refusals_leave_them_open() -> None:
+    script = {f"p{n}": [faults.status(code, "later")] for n, code in enumerate((429, 503, 529))}
+    with FaultServer(script) as server:
+        asked = engine(server, concurrency=4)
+        outcomes = list(asked.generate(tasks(200), Parameters()))
+        assert all(isinstance(outcome, Answered) for outcome in outcomes)
+        assert len(server.asked) == 203
+        assert server.connections <= 4
+    notes = asked.notes()
+    assert (notes["requests"], notes["retries"]) == (203, 3)
+    assert 0 < notes["waits"] < 3
+    assert notes["concurrency"]["most"] == 4
+    start, first, *_ = notes["concurrency"]["trace"]
+    assert start == [0.0, 4, "start"]
+    assert first[1] == 2
+    assert first[2] in ("429", "503", "529")
+    assert json.loads(json.dumps(notes)) == notes
+
+
+def test_without_a_number_few_requests_are_under_way_at_first() -> None:
+    with FaultServer(default=faults.meet(8)) as server:
+        asked = engine(server)
+        outcomes = list(asked.generate(tasks(64), Parameters()))
+        assert len(outcomes) == 64
+        assert 8 <= server.most_at_once <= 64
+    assert asked.notes()["concurrency"]["trace"][0] == [0.0, 8, "start"]
+
+
 def test_a_slow_reader_is_waited_for() -> None:
     with FaultServer() as server:
         outcomes = engine(server, concurrency=4).generate(tasks(60), Parameters())

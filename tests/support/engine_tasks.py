@@ -52,9 +52,9 @@ def details(outcome: Outcome) -> Details:
     return outcome.details
 
 
-def until(condition: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool], seconds: float = DEADLINE) -> None:
     """Wait for a condition; fails after a deadline."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)

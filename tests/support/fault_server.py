@@ -40,6 +40,11 @@ class Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     server: _Listener
 
+    def setup(self) -> None:
+        """Count the connection."""
+        super().setup()
+        self.server.owner.connected()
+
     def do_POST(self) -> None:
         """Behave as the script says."""
         length = int(self.headers.get("content-length") or 0)
@@ -98,7 +103,7 @@ class FaultServer:
         default: Behaviour | None = None,
     ) -> None:
         self.asked: list[Asked] = []
-        self.most_at_once = 0
+        self.most_at_once = self.connections = 0
         self.left = threading.Semaphore(0)
         """Released for each client that went away while it was left hanging."""
         self.over = threading.Event()
@@ -119,6 +124,11 @@ class FaultServer:
     def attempts(self, prompt: str) -> list[Asked]:
         """The requests of a prompt, in order."""
         return [asked for asked in self.asked if asked.prompt == prompt]
+
+    def connected(self) -> None:
+        """Count a connection."""
+        with self._lock:
+            self.connections += 1
 
     def begun(self, asked: Asked) -> Behaviour:
         """Count a request; what becomes of it."""

@@ -68,8 +68,9 @@ class Connection:
                 "User-Agent": "pfgen_rs",
                 **self.form.headers(self.place.sent_key),
             },
-            # Each attempt has its own limit in total.
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self.timeout, _CONNECTING)),
+            timeout=aiohttp.ClientTimeout(
+                total=self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+            ),
         )
 
     async def __aexit__(self, *_reason: object) -> None:
@@ -106,17 +107,14 @@ class Connection:
         `into`: a file that takes the content, in place of what it has. Without a response, `Again`.
         """
         try:
-            async with (
-                asyncio.timeout(self.timeout),
-                self._http.request(
-                    method,
-                    self._url + path,
-                    data=data,
-                    headers=headers,
-                    proxy=self._proxy,
-                    allow_redirects=False,
-                ) as reply,
-            ):
+            async with self._http.request(
+                method,
+                self._url + path,
+                data=data,
+                headers=headers,
+                proxy=self._proxy,
+                allow_redirects=False,
+            ) as reply:
                 if into is None or not 200 <= reply.status < 300:
                     content = await reply.read()
                 else:

@@ -148,6 +148,11 @@ COMMANDS = {
     "watch": Deferred(
         "watch", "watch", "Evaluate every new checkpoint in a folder, and draw the learning curve."
     ),
+    "curve": Deferred(
+        "curve",
+        "curve",
+        "Write the page or the picture of a learning curve, and of others beside it.",
+    ),
     "verify": Deferred(
         "verify", "verify", "Score runs again and compare every number with their result.json."
     ),
@@ -203,7 +208,7 @@ COMMANDS = {
 }
 
 SECTIONS = {
-    "Daily": ("score", "compare", "gate", "explain", "generate", "watch"),
+    "Daily": ("score", "compare", "gate", "explain", "generate", "watch", "curve"),
     "Leaderboards": (
         "report",
         "leaderboard",

@@ -29,14 +29,15 @@ Font = Annotated[
 
 def plot_file_path(path: Path) -> Path:
     """Returns a path for a figure; raises `typer.BadParameter` for other formats and missing folders."""
-    return _checked_path(path, (".svg", ".png"))
+    return checked_path(path, (".svg", ".png"))
 
 
 def _csv_path(path: Path | None) -> Path | None:
-    return None if path is None else _checked_path(path, (".csv",))
+    return None if path is None else checked_path(path, (".csv",))
 
 
-def _checked_path(path: Path, suffixes: Sequence[str]) -> Path:
+def checked_path(path: Path, suffixes: Sequence[str]) -> Path:
+    """Returns a path; raises `typer.BadParameter` for other suffixes and missing folders."""
     if path.suffix.lower() not in suffixes:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in {' or '.join(suffixes)}"

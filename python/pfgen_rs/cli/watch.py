@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import engine_options, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import app, engine_options, llm_jp_eval, options, process, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -128,6 +128,18 @@ def watch(
         Path | None,
         typer.Option(metavar="FILE", help="Also plot the curve to this file (.svg or .png)."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=app.checked_output,
+            help="Also write the page of the curve to this file (.html), as `curve` does.",
+        ),
+    ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="With --page: folder of another curve (repeatable)."),
+    ] = None,
     trials: options.Trials = 1,
     limit: Annotated[
         int | None,
@@ -186,13 +198,13 @@ def watch(
 ) -> None:
     """Evaluate every new checkpoint in a folder, and draw the learning curve.
 
-    Checkpoints that are already on the curve are not evaluated again. One that fails is reported, and the
-    others are evaluated nevertheless. Several processes may watch the same folder, on one machine or several,
-    and divide the checkpoints among them.
-
     Complete checkpoints of Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, verl, Lightning, transformers
     and Composer are recognised, and folders named like `step_500`. For other names, use `--pattern`; the
     number in the place of `{step}` is the step.
+
+    Those that are already on the curve are not evaluated again. One that fails is reported, and the others
+    are evaluated nevertheless. Several processes may watch the same folder, on one machine or several, and
+    divide the checkpoints among them.
 
     Who answers is an engine, as in `generate`, whose model is the checkpoint. With `--command`, a program is
     started for each checkpoint. It reads one task per line, such as `{"id": 1, "prompt": "…", "seed": 5, …}`,
@@ -215,6 +227,8 @@ def watch(
     - `pfgen-rs watch checkpoints --serve 'vllm serve {checkpoint} --port {port}' --once --plot curve.svg`
 
     - `pfgen-rs watch checkpoints --convert 'python convert.py {checkpoint} {out}' --engine transformers`
+
+    - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --page curve.html --compare other/pfgen`
 
     - `pfgen-rs watch checkpoints --command './answer {checkpoint}' --gate 3 || touch checkpoints/stop`
 
@@ -243,6 +257,8 @@ def watch(
         workers=workers,
         budget=budget,
         plot=plot,
+        page=page,
+        compare=compare or (),
         gate=gate,
         max_drop=max_drop,
     )

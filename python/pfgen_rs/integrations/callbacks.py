@@ -1,6 +1,7 @@
 """What the callbacks of trainers share: settings, the evaluator, and the trainer's own loggers."""
 
 import inspect
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.training import StepEvaluator, background, checks
 from pfgen_rs.training.loggers import LOG, Finished
 
-SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
+SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p", "limit", "device")
 _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves
 
 
@@ -36,10 +37,10 @@ class Evaluating:
         self._finished = Finished()
 
     def check_no_sampling(self, other: str) -> None:
-        """Raise `SettingsError` for sampling settings beside `other`, which determines how to sample."""
+        """Raise `SettingsError` for sampling settings beside `other`, which determines how to generate."""
         for name in self.sampling:
             raise SettingsError(
-                f"`{name}` cannot be combined with `{other}`, which determines how to sample"
+                f"`{name}` cannot be combined with `{other}`, which determines how to generate"
             )
 
     @property
@@ -71,12 +72,19 @@ class Evaluating:
 
 
 def check_sampling(
-    batch_size: Any = 1, max_new_tokens: Any = 1, temperature: Any = 1.0, top_p: Any = 1.0
+    batch_size: Any = 1,
+    max_new_tokens: Any = 1,
+    temperature: Any = 1.0,
+    top_p: Any = 1.0,
+    limit: Any = 1.0,
+    **_: Any,
 ) -> None:
-    """Raise `SettingsError` for invalid sampling settings."""
+    """Raise `SettingsError` for invalid settings of generation; others are left to torch."""
     checks.count(batch_size, "batch_size")
     checks.count(max_new_tokens, "max_new_tokens")
     if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not isinstance(top_p, int | float) or not 0 < top_p <= 1:
         raise SettingsError(f"`top_p` must be positive and at most 1, not {top_p!r:.60}")
+    if not isinstance(limit, int | float) or not 0 < limit < threading.TIMEOUT_MAX:
+        raise SettingsError(f"`limit` must be a positive number of seconds, not {limit!r:.60}")

@@ -13,7 +13,11 @@ extras.needed("lightning.pytorch", "lightning")
 
 from lightning.pytorch import Callback  # noqa: E402
 
-from pfgen_rs.integrations import torch_generation as generation  # noqa: E402
+from pfgen_rs.integrations import (  # noqa: E402
+    torch_generation as generation,
+    torch_ranks,
+    torch_sharding,
+)
 
 
 class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
@@ -52,6 +56,7 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
         if generate is not None:
             wanted = (self.settings.get(name) for name in ("engine", "parameters", "budget"))
             check_who_answers(generate, *wanted)
+            self._limit = self.sampling.pop("limit", torch_ranks.LIMIT)
             self.check_no_sampling("generate")
         self._restored: dict[str, Any] | None = None
 
@@ -59,7 +64,7 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
         """Measure the baseline, or resume from a checkpoint."""
         generate: Callable[..., Any] | None = None
         if self.generate is not None:
-            generate = partial(_undisturbed_module, self.generate, pl_module, trainer.model)
+            generate = partial(self._ours, self.generate, pl_module, trainer.model)
         elif self.settings.get("engine") is None:
             model, how = getattr(pl_module, "model", pl_module), {"wrapper": trainer.model}
             generate = generation.ModelGenerate(
@@ -110,14 +115,14 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
                 log = partial(logger.log_metrics, metrics, step)
                 self._hand_over(log, logger, step)
 
-
-def _undisturbed_module(
-    generate: Callable[[Any, Sequence[Task]], Sequence[str]],
-    module: Any,
-    wrapper: Any,
-    tasks: Sequence[Task],
-) -> Sequence[str]:
-    ranks = generation.Ranks()
-    with generation.undisturbed(wrapper), generation.whole(wrapper):
-        work = partial(generate, module, tasks)
-        return ranks.together(work, in_step=ranks.are_in_step(wrapper))
+    def _ours(
+        self,
+        generate: Callable[[Any, Sequence[Task]], Sequence[str]],
+        module: Any,
+        wrapper: Any,
+        tasks: Sequence[Task],
+    ) -> Sequence[str]:
+        in_step = torch_sharding.is_sharded(wrapper)
+        with generation.undisturbed(wrapper), torch_sharding.usable(wrapper):
+            ranks = torch_ranks.Ranks(self._limit)
+            return ranks.together(partial(generate, module, tasks), in_step=in_step)

@@ -1,29 +1,20 @@
-"""Generates answers with a transformers model during training, without affecting training, on all ranks."""
+"""Generates answers with a transformers model during training, without affecting it."""
 
-import gc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from transformers.generation import StopStringCriteria
 
 from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
-from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.integrations import torch_sharding as sharding
 from pfgen_rs.integrations.callbacks import check_sampling
-from pfgen_rs.training.background import CollectiveError, reason_of
+from pfgen_rs.integrations.torch_ranks import LIMIT, Ranks
 
-T = TypeVar("T")
-B = TypeVar("B")
-_PATIENCE = 60.0  # seconds for the others to end what they generate in step with this rank
-_INSTEAD = (
-    "to keep training whatever happens, generate outside of it: pass `engine` to the callback, or evaluate "
-    "checkpoints with `pfgen-rs watch`"
-)
 _SEEDS = 1 << 63
 
 
@@ -40,8 +31,14 @@ class ModelGenerate:
 
     In a distributed run, all ranks must call it: they share the batches, and each returns all texts. Texts do
     not depend on the number of ranks or on the state of random number generators. If a rank fails, all ranks
-    raise an error. With a sharded model (FSDP), a rank that fails while the others wait for it in a forward
-    pass raises a `CollectiveError` after a minute instead.
+    raise an error, and none waits for others in a collective.
+
+    A sharded model (FSDP, DeepSpeed ZeRO-3, tensor parallelism) is gathered weight by weight into a copy in
+    rank 0's memory, which generates on `device` (default: that of the model) while the others wait; the copy
+    is then dropped. All ranks first check that there is room.
+
+    `limit`: seconds after which generation is given up, with an error on all ranks. It runs in a thread,
+    which is left behind if it does not end, as in a GPU kernel that hangs; later calls are errors until then.
 
     Raises `SettingsError` for values out of range, prompts too long for the model, and missing or failing
     chat templates.
@@ -55,6 +52,8 @@ class ModelGenerate:
     temperature: float = 1.0
     top_p: float = 0.98
     wrapper: Any = None
+    limit: float = LIMIT
+    device: Any = None
     _stoppable: dict[tuple[str, ...], bool] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,30 +61,53 @@ class ModelGenerate:
         if not callable(self.tokenizer):
             kind = type(self.tokenizer).__name__
             raise SettingsError(f"the tokenizer must be a transformers tokenizer, not {kind}")
-        check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
+        chosen = self.batch_size, self.max_new_tokens, self.temperature, self.top_p, self.limit
+        check_sampling(*chosen)
 
     def __call__(self, tasks: Sequence[Task]) -> list[str]:
         """Generate a text for each task; restores the model's mode and torch's random state."""
-        ranks = Ranks()
-        prompts = ranks.together(lambda: self.check(tasks))
-        batches = self._batches(tasks, prompts)
-        wrapper = self.model if self.wrapper is None else self.wrapper
-        in_step = ranks.are_in_step(wrapper)
-        with undisturbed(wrapper), whole(wrapper):
-            found = ranks.share(
-                wrapper, batches, lambda rows: self._batch(rows, tasks, prompts, in_step=in_step)
-            )
+        ranks = Ranks(self.limit)
+        wrapper = self._wrapper
+        model, weights = sharding.unwrapped(self.model), None
+        with undisturbed(wrapper):
+            prompts, made = ranks.together(lambda: self._ready(tasks))
+            batches = self._batches(tasks, prompts)
+            if made is not None:
+                weights = sharding.gathered(wrapper, model)
+
+            def work(mine: list[list[int]]) -> list[list[str]]:
+                ours = model
+                if mine and weights is not None:
+                    ours = sharding.whole(made, weights, model, self.device or _device(model))
+                return [self._batch(ours, rows, tasks, prompts) for rows in mine]
+
+            found = ranks.share(batches, work, alone=made is not None)
         texts = [""] * len(tasks)
-        for rows, made in zip(batches, found, strict=True):
-            for row, text in zip(rows, made, strict=True):
+        for rows, answers in zip(batches, found, strict=True):
+            for row, text in zip(rows, answers, strict=True):
                 texts[row] = text
         return texts
 
-    def check(self, tasks: Sequence[Task]) -> list[list[int]]:
-        """Returns the tokens of each prompt; raises `SettingsError` if it cannot be answered."""
+    def check(self, tasks: Sequence[Task]) -> tuple[list[list[int]], Any]:
+        """Returns the tokens of each prompt and, for a sharded model, a skeleton of it (else `None`).
+
+        Raises `SettingsError` if a prompt cannot be answered, or there can be no such skeleton.
+        """
         prompts = [self._ids(task) for task in tasks]
         self._check_room(tasks, prompts)
-        return prompts
+        sharded = sharding.is_sharded(self._wrapper)
+        return prompts, sharding.skeleton(sharding.unwrapped(self.model)) if sharded else None
+
+    def _ready(self, tasks: Sequence[Task]) -> tuple[list[list[int]], Any]:
+        """Returns what `check` returns, if all that follows has room."""
+        prompts, made = self.check(tasks)
+        if made is not None:
+            sharding.check_memory(made, next(self.model.parameters()))
+        return prompts, made
+
+    @property
+    def _wrapper(self) -> Any:
+        return self.model if self.wrapper is None else self.wrapper
 
     def _batches(self, tasks: Sequence[Task], prompts: Sequence[list[int]]) -> list[list[int]]:
         batches = []
@@ -97,27 +119,23 @@ class ModelGenerate:
 
     def _batch(
         self,
+        model: Any,
         rows: Sequence[int],
         tasks: Sequence[Task],
         prompts: Sequence[list[int]],
-        *,
-        in_step: bool,
     ) -> list[str]:
         width = max(len(prompts[row]) for row in rows)
         pad = self._pad
         # Padding goes in front, so that generated tokens begin at the same position in all rows.
         ids = [[pad] * (width - len(prompts[row])) + prompts[row] for row in rows]
         mask = [[0] * (width - len(prompts[row])) + [1] * len(prompts[row]) for row in rows]
-        model = unwrapped(self.model)
-        device = next(model.parameters()).device
+        device = _device(model)
         torch.manual_seed((tasks[rows[0]].seed << 20 | rows[0]) % _SEEDS)
         made = model.generate(
             input_ids=torch.tensor(ids, device=device),
             attention_mask=torch.tensor(mask, device=device),
             pad_token_id=pad,
             use_cache=True,
-            # Ranks whose texts are complete go on with forward passes until all are.
-            synced_gpus=in_step or None,
             **self._sampling(self._parameters(tasks[rows[0]])),
         )
         return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
@@ -184,7 +202,7 @@ class ModelGenerate:
         return next(int(token) for token in tokens if token is not None)
 
     def _check_room(self, tasks: Sequence[Task], prompts: Sequence[list[int]]) -> None:
-        room = getattr(unwrapped(self.model).config, "max_position_embeddings", None)
+        room = getattr(sharding.unwrapped(self.model).config, "max_position_embeddings", None)
         news = [self._parameters(task).max_tokens or 0 for task in tasks]
         sizes = [len(prompt) + new for prompt, new in zip(prompts, news, strict=True)]
         if room is None or max(sizes) <= room:
@@ -214,143 +232,5 @@ def undisturbed(model: Any) -> Iterator[None]:
                 module.training = training
 
 
-# Ranks of a distributed run: sharing work, failing together, and models that are spread over them.
-
-
-class Ranks:
-    """All ranks, or this process alone if it is not part of a distributed run."""
-
-    def __init__(self) -> None:
-        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-        self.count = torch.distributed.get_world_size() if distributed else 1
-        self.rank = torch.distributed.get_rank() if distributed else 0
-
-    def gather(self, value: T, group: Any = None) -> list[T]:
-        """Returns the values of all ranks, which must all call this; `group`: default is torch's own."""
-        if self.count == 1:
-            return [value]
-        values: list[Any] = [None] * self.count
-        torch.distributed.all_gather_object(values, value, group=group)
-        return values
-
-    def together(self, work: Callable[[], T], *, in_step: bool = False) -> T:
-        """Returns what `work` returns here. If it fails on any rank, raises on all of them.
-
-        `in_step`: whether ranks need each other while they work. One that fails then waits a minute for the
-        others, which may have failed, too, or be done; if they wait for it, raises a `CollectiveError`.
-        """
-        group = _agreeing(torch.distributed.group.WORLD) if in_step else None
-        result: list[T] = []
-        error: Exception | None = None
-        try:
-            result.append(work())
-        except Exception as raised:
-            error = raised
-        self._agree(error, group)
-        return result[0]
-
-    def are_in_step(self, model: Any) -> bool:
-        """Whether all ranks are needed for each forward pass of a model."""
-        return self.count > 1 and _is_sharded(model)
-
-    def share(self, model: Any, batches: Sequence[B], work: Callable[[B], T]) -> list[T]:
-        """Returns what `work` returns for each batch, in order, on all ranks; each does a share of the work.
-
-        `model`: if it needs all ranks at once, some repeat a batch at the end. If `work` fails on any rank,
-        raises on all of them or, if these wait for it, a `CollectiveError`.
-        """
-        mine: list[T] = []
-        if self.are_in_step(model):
-            for begin in range(0, len(batches), self.count):
-                batch = batches[(begin + self.rank) % len(batches)]
-                mine.append(self.together(partial(work, batch), in_step=True))
-        else:
-            mine = self.together(lambda: list(map(work, batches[self.rank :: self.count])))
-        everyone = self.gather(mine)
-        return [everyone[i % self.count][i // self.count] for i in range(len(batches))]
-
-    def _agree(self, error: Exception | None, group: Any = None) -> None:
-        """Raise if any rank has an error: its own, or a `GenerationError` that names the rank."""
-        reason = None if error is None else reason_of(error)
-        try:
-            reasons = self.gather(reason, group)
-        except RuntimeError as lost:
-            if group is None:
-                raise
-            raise CollectiveError(
-                f"rank {self.rank} {'is done' if reason is None else 'failed'} while the others generate, so "
-                f"they would wait for it forever: {reason or reason_of(lost)}; {_INSTEAD}"
-            ) from error
-        if error is not None:
-            raise error
-        for rank, reason in enumerate(reasons):
-            if reason is not None:
-                raise GenerationError(f"rank {rank} failed: {reason}")
-
-
-@cache
-def _agreeing(_world: Any) -> Any:
-    """Returns a group of all ranks for nothing but agreeing, which gives up after a while."""
-    return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=_PATIENCE))
-
-
-def unwrapped(model: Any) -> Any:
-    """Returns the model inside wrappers such as `DistributedDataParallel`."""
-    while True:
-        inner = getattr(model, "_orig_mod", None)  # of torch.compile
-        if inner is None and not hasattr(type(model), "generate"):
-            inner = model._modules.get("module") or model._modules.get("_fsdp_wrapped_module")
-        if inner is None:
-            return model
-        model = inner
-
-
-def enclosing(model: Any) -> Any:
-    """Returns the FSDP1 module that wraps a model, or the model itself without one.
-
-    Trainers may know it while their callbacks are given the model inside, which has no reference to it.
-    """
-    fsdp = _sharding_classes()[:1]
-    for found in gc.get_objects() if fsdp else ():
-        if type(found) in fsdp and unwrapped(found) is unwrapped(model):
-            return found
-    return model
-
-
-def _is_sharded(model: Any) -> bool:
-    """Whether the parameters are spread over ranks, so that all of them are needed for each forward pass."""
-    fsdp = _sharding_classes()
-    if fsdp and any(isinstance(module, fsdp) for module in model.modules()):
-        return True
-    # Those of FSDP2 and tensor parallelism, and those of DeepSpeed.
-    return any(hasattr(p, "device_mesh") or hasattr(p, "ds_id") for p in model.parameters())
-
-
-@contextmanager
-def whole(model: Any) -> Iterator[None]:
-    """Make the methods of a sharded model's inner modules usable, on all ranks at once.
-
-    For FSDP1, gathers the parameters of its outermost module, whose own forward pass is bypassed. Those of
-    FSDP2 that are left gathered are freed at the end.
-    """
-    fsdp = _sharding_classes()
-    if fsdp and isinstance(model, fsdp[0]):
-        with fsdp[0].summon_full_params(model, recurse=False, writeback=False):
-            yield
-        return
-    try:
-        yield
-    finally:
-        for module in model.modules():
-            if len(fsdp) > 1 and isinstance(module, fsdp[1]):
-                module.reshard()
-
-
-def _sharding_classes() -> tuple[Any, ...]:
-    """Returns the classes of FSDP1 and, if this version of torch has it, FSDP2."""
-    if not torch.distributed.is_available():
-        return ()
-    from torch.distributed import fsdp
-
-    names = ("FullyShardedDataParallel", "FSDPModule")
-    return tuple(getattr(fsdp, name) for name in names if hasattr(fsdp, name))
+def _device(model: Any) -> Any:
+    return next(model.parameters()).device

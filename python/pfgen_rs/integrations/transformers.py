@@ -15,7 +15,8 @@ extras.needed("torch", "transformers")
 from transformers import TrainerCallback  # noqa: E402
 from transformers.trainer_callback import CallbackHandler  # noqa: E402
 
-from pfgen_rs.integrations.torch_generation import ModelGenerate, enclosing  # noqa: E402
+from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
+from pfgen_rs.integrations.torch_sharding import enclosing  # noqa: E402
 
 # Not the name of a callback class: the trainer would create a new callback from the saved state.
 _KEY = "pfgen_rs:pfgen/"

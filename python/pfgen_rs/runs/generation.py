@@ -57,7 +57,7 @@ def summarised(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _extend(found: dict[str, dict[str, Any]], value: Any, time: str) -> None:
     new = {"value": value, "answers": 0, "first": time, "last": time}
-    span = found.setdefault(repr(value), new)
+    span = found.setdefault(json.dumps(value, sort_keys=True), new)
     span["answers"] += 1
     # Times of journals have one form and are in UTC; processes append as they please.
     span["first"], span["last"] = min(span["first"], time), max(span["last"], time)
@@ -152,7 +152,7 @@ def is_odd(found: Mapping[str, Any]) -> bool:
 def told(found: Mapping[str, Any]) -> str:
     """Returns what there is to tell: answers cut and empty, several models or settings, the cost."""
     cut, again, names = found["cut"], found["asked_again"]["answers"], models(found)
-    shown = [f"{shortened(visible(name))!r} ({count:,})" for name, count in names[:_NAMED]]
+    shown = [f"{shortened(name)!r} ({count:,})" for name, count in names[:_NAMED]]
     more = ", …" if len(names) > _NAMED else ""
     known, cost = counted(cut["known"], "answer"), visible(found["cost"]["shown"])
     parts = {

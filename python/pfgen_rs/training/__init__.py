@@ -7,6 +7,7 @@ from pfgen_rs.training.background import CollectiveError
 from pfgen_rs.training.curve import plot_curve, read_curve
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, MLflow, TensorBoard, WandB
+from pfgen_rs.training.page import write_page
 from pfgen_rs.training.rewards import Reward, TaskReward
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "WandB",
     "plot_curve",
     "read_curve",
+    "write_page",
 ]

@@ -50,6 +50,7 @@ _FILES = (".ckpt", ".nemo", ".pt", ".pth", ".safetensors")  # checkpoints that a
 _TEMPORARY = re.compile(r"(?i)^\.|(?:^|[._-])(?:tmp|partial|incomplete|unfinished)(?:[._-]|$)")
 # As in epoch=1-step=500, global_step500, iter_0000500 (Megatron); else the last number counts.
 _STEPS = (rf"(?i:step)[=_-]?{_NUMBER}", rf"(?i:iter(?:ation)?)[=_-]?{_NUMBER}", _NUMBER)
+_SHARD = re.compile(r"(\w+)-[0-9]{5}-of-[0-9]{5}\.(safetensors|bin)")  # has an index, written later
 _INDEX_LIMIT = 100_000_000  # bytes: the format's own limit for the header of a safetensors file
 # Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
@@ -191,6 +192,9 @@ def _tracked(path: Path) -> int:
 
 def _is_whole(path: Path) -> bool:
     """Whether a file is as long as it says, and what it needs is beside it."""
+    shard = _SHARD.fullmatch(path.name)
+    if shard and not path.with_name(f"{shard[1]}.{shard[2]}.index.json").exists():
+        return False
     check = next((check for ends, check in _CHECKS.items() if path.name.endswith(ends)), None)
     try:
         return check is None or check(path)
@@ -200,7 +204,7 @@ def _is_whole(path: Path) -> bool:
 
 def _has_shards(path: Path) -> bool:
     names = set(_json(path, 0, _INDEX_LIMIT)["weight_map"].values())
-    return all(Path(name).name == name and path.with_name(name).exists() for name in names)
+    return all(path.with_name(name).exists() for name in names)  # an error for names with folders
 
 
 def _is_safetensors(path: Path) -> bool:

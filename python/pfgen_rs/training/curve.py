@@ -20,9 +20,9 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.stats.gating import Rule
 from pfgen_rs.training import checks
 from pfgen_rs.training.fixed_samples import (
+    STDERR,
     TASK_ANSWERS,
     TASK_COLUMNS,
-    TASK_ERRORS,
     QuestionSample,
     TaskSample,
     difference,
@@ -95,7 +95,7 @@ def task_figures(row: Mapping[str, Any]) -> dict[str, float]:
         name.removeprefix(TASK_COLUMNS): value
         for name, value in row.items()
         if name.startswith(TASK_COLUMNS)
-        and not name.endswith((TASK_ERRORS, TASK_ANSWERS))
+        and not name.endswith((STDERR, TASK_ANSWERS))
         and value is not None
     }
 
@@ -246,7 +246,7 @@ class Record:
         step = row["step"]
         for kind, table in tables.items():
             if table is not None and self.folder is not None:
-                table_writer.write_parquet(self.folder / kind / _file_name(step), table)
+                table_writer.write_parquet(self.folder / kind / file_name(step), table)
         self._rows[step] = row
         try:
             self._save()
@@ -332,7 +332,7 @@ class Record:
     def _answers(self, steps: Iterable[int]) -> list[Path]:
         """Returns the files of the answers at these steps; empty without a folder."""
         folders = [] if self.folder is None else [self.folder / ANSWERS, self.folder / OUTPUTS]
-        return [folder / _file_name(step) for folder in folders for step in steps]
+        return [folder / file_name(step) for folder in folders for step in steps]
 
     def _remove(self, steps: Iterable[int]) -> None:
         for path in self._answers(steps):
@@ -390,5 +390,6 @@ def _cleaned_output(text: str, think: cleaning.Think) -> str:
     return cleaning.without_thoughts(text) if think == "strip" else text
 
 
-def _file_name(step: int) -> str:
+def file_name(step: int) -> str:
+    """Returns the name of the files with the answers of a step."""
     return f"step_{step:08d}.parquet"

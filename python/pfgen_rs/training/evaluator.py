@@ -16,6 +16,7 @@ from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
 from pfgen_rs.training.curve import Axis, Fall, find_fall, new_record, plot_curve
 from pfgen_rs.training.loggers import Logger
+from pfgen_rs.training.page import write_page
 
 Generate = Callable[..., Sequence[str | None]]
 OnError = Literal["raise", "warn"]
@@ -225,6 +226,15 @@ class StepEvaluator(source.Closing):
         """Plot the curve so far as `.svg` or `.png`; see `pfgen_rs.training.plot_curve`."""
         self.wait()
         plot_curve(self.curve, path, x=x, **look)
+
+    def to_html(
+        self, path: str | os.PathLike[str], *, compare: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
+        """Write the page of the curve so far, which needs a `folder`; see `pfgen_rs.training.write_page`."""
+        self.wait()
+        if self._record.folder is None:
+            raise SettingsError("the page shows the answers: give the StepEvaluator a `folder`")
+        write_page(self._record.folder, path, compare=compare)
 
     def wait(self) -> None:
         """Wait until all answers are scored; raises errors of the background thread."""

@@ -237,8 +237,7 @@ TASK_COLUMNS = "llm_jp_eval/"
 """The names of columns about tasks begin with this."""
 TASK_ANSWERS = "_answers"
 """Those with the number of a task's outputs end with this."""
-TASK_ERRORS = "_se"
-"""Those with a standard error end with this."""
+STDERR = "_se"
 _AVR = "AVR"
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
@@ -299,13 +298,10 @@ class TaskSample:
         for data in self.datas:
             for metric in data.metrics:
                 columns[_column(data, metric)] = pl.Float64
-                columns[_column(data, metric) + TASK_ERRORS] = pl.Float64
+                columns[_column(data, metric) + STDERR] = pl.Float64
             columns[TASK_COLUMNS + data.task + TASK_ANSWERS] = pl.Int64
         if self._has_average:
-            columns |= {
-                TASK_COLUMNS + _AVR: pl.Float64,
-                TASK_COLUMNS + _AVR + TASK_ERRORS: pl.Float64,
-            }
+            columns |= {TASK_COLUMNS + _AVR: pl.Float64, TASK_COLUMNS + _AVR + STDERR: pl.Float64}
         return columns
 
     @property
@@ -359,7 +355,7 @@ class TaskSample:
         for data in datas:
             for metric in data.metrics:
                 column, score = _column(data, metric), f"{data.task}_{metric}"
-                figures |= {column: found.scores[score], column + TASK_ERRORS: errors[score]}
+                figures |= {column: found.scores[score], column + STDERR: errors[score]}
         if self._has_average and len(datas) == len(self.datas):
             shares = [
                 None if (error := errors[score]) is None else weight * error
@@ -367,9 +363,7 @@ class TaskSample:
             ]
             known = [share for share in shares if share is not None]
             figures[TASK_COLUMNS + _AVR] = averaging.averages(found.scores)[_AVR]
-            figures[TASK_COLUMNS + _AVR + TASK_ERRORS] = (
-                math.hypot(*known) if known == shares else None
-            )
+            figures[TASK_COLUMNS + _AVR + STDERR] = math.hypot(*known) if known == shares else None
         return figures
 
 

@@ -14,7 +14,7 @@ from pfgen_rs import errors
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.io import ahead, atomic, cleaning, locks, source
-from pfgen_rs.training import background, checks, curve
+from pfgen_rs.training import background, checks, curve, page as curve_page
 from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
 from pfgen_rs.training.loggers import Logger, named
 from pfgen_rs.training.serving import EngineFor, Job
@@ -59,8 +59,10 @@ class Watcher(source.Closing):
     `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
     folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
     skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
-    a file to plot the curve to (`.svg` or `.png`). `gate`: stop once the scores of so many checkpoints in a
-    row have fallen by more than `max_drop`; see `curve.find_fall` and `fall`.
+    a file to plot the curve to (`.svg` or `.png`). `page`: an HTML file with the curve and the answers,
+    beside the curves in the folders of `compare`; see `write_page`. Both are written after each checkpoint.
+    `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
+    `curve.find_fall` and `fall`.
 
     The sample, `tasks` of llm-jp-eval beside it, and `loggers` are as for `StepEvaluator`. `log`: loggers by
     their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read, and any
@@ -93,12 +95,16 @@ class Watcher(source.Closing):
         workers: int = 1,
         budget: float | None = None,
         plot: str | os.PathLike[str] | None = None,
+        page: str | os.PathLike[str] | None = None,
+        compare: Sequence[str | os.PathLike[str]] = (),
         gate: int | None = None,
         max_drop: float = 0.01,
     ) -> None:
         self.folder, self.patterns = Path(folder), tuple(patterns)
         self._workers, self._budget = checks.count(workers, "workers"), budget
         checks.check_budget(budget)
+        if settle_seconds:  # 0: files may change at any time
+            checks.check_seconds(settle_seconds, "settle_seconds")
         self.found()
         self.out = self.folder / FOLDER if out is None else Path(out)
         self._engine_for = checks.function(engine_for, "engine_for")
@@ -124,7 +130,8 @@ class Watcher(source.Closing):
             num_examples=num_examples,
         )
         self._settling = Settling(settle_seconds, marker)
-        self._plot = plot
+        self._plot, self._page, self._compare = plot, page, compare
+        curve_page.check_alike(self.record.description["signature"], curve_page.read_runs(compare))
         self._gate, self._max_drop = gate, max_drop
         self._pause = 0.0 if marker else settle_seconds
         self._failed: dict[Path, object] = {}
@@ -159,6 +166,7 @@ class Watcher(source.Closing):
 
     def forever(self, every_seconds: float = 30.0) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
+        checks.check_seconds(every_seconds, "every_seconds")
         with self._claims() as claims:
             while True:
                 yield from self._evaluated(claims, None, every_seconds)
@@ -236,6 +244,8 @@ class Watcher(source.Closing):
                 row = self.record.add(checkpoint.step, None, answers.texts, answers.seconds)
                 if self._plot is not None:
                     curve.plot_curve(self.record.frame, self._plot)
+                if self._page is not None:
+                    curve_page.write_page(self.out, self._page, compare=self._compare)
         except (errors.OutputError, errors.SettingsError):  # which affect all checkpoints
             raise
         except errors.PfgenError as error:

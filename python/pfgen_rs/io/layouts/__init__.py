@@ -247,7 +247,9 @@ def exchanges(
     if (why := LAYOUTS.get(read_as.layout).refused(record)) is not None:
         raise InputError(why)
     answers = _value(record, read_as.answer, "answer")
-    if read_as.question == read_as.answer and not isinstance(answers, str):
+    if read_as.question == read_as.answer and (
+        isinstance(answers, list) or read_as.layout != _CHOSEN
+    ):
         if not is_chat(answers):
             raise InputError(f"{read_as.answer!r} must be a list of messages")
         asked, answer = exchange(answers)

@@ -69,7 +69,7 @@ mod tests {
     fn width_case_spaces_punctuation_and_marks_make_no_difference() {
         for (text, expected) in [
             ("ＡＢＣ　ａｂｃ", "abcabc"),
-            ("「光合成」とは、\n何ですか？", "光合成とは何ですか"),
+            ("「光合成」とは、\n何ですか？", "光合成とは何てすか"),
             ("がく ｶﾞｸ", "かくカク"),
             ("㌔ ½ é İ", "キロ12ei"),
             ("\0 \u{10ffff}。", ""),
