@@ -4,8 +4,9 @@ import json
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -14,18 +15,27 @@ import tensorboardX
 
 import helpers
 from helpers import events
-from pfgen_rs import InputError, OutputError, PfgenError
+from pfgen_rs import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.report import plots
-from pfgen_rs.training import JsonLines, StepEvaluator, TensorBoard, WandB, plot_curve, read_curve
+from pfgen_rs.training import (
+    JsonLines,
+    MLflow,
+    StepEvaluator,
+    TensorBoard,
+    WandB,
+    loggers,
+    plot_curve,
+    read_curve,
+)
 
 METRICS = {"pfgen/score": 0.5, "pfgen/fluency": 0.25}
 
 
-def run(*loggers: Any) -> StepEvaluator:
+def run(*given: Any) -> StepEvaluator:
     """Three steps, each a little better."""
     step = 0
     with StepEvaluator(
-        "mini", lambda tasks: [t.question * step for t in tasks], every=1, loggers=loggers
+        "mini", lambda tasks: [t.question * step for t in tasks], every=1, loggers=given
     ) as evaluator:
         for step in range(3):
             evaluator(step, tokens=1000 * step)
@@ -245,3 +255,57 @@ def test_a_curve_that_cannot_be_drawn() -> None:
         plots.learning_curve(curve, x="epoch")  # type: ignore[arg-type]
     without = curve.drop("score_low", "score_high")
     assert not plots.learning_curve(without).axes[0].collections
+
+
+class MLflowModule(ModuleType):
+    """What is logged to which run, and from which thread; active runs are those of a thread."""
+
+    def __init__(self) -> None:
+        super().__init__("mlflow")
+        self.logged: list[tuple[str, int, float]] = []
+        self.ended = 0
+
+    def active_run(self) -> None:
+        """None is active."""
+
+    def start_run(self) -> Any:
+        """A new run."""
+        return SimpleNamespace(info=SimpleNamespace(run_id="new"))
+
+    def log_metrics(self, metrics: dict[str, float], *, step: int, run_id: str) -> None:
+        """Log to a run."""
+        self.logged.append((run_id, step, metrics["pfgen/score"]))
+
+    def end_run(self) -> None:
+        """End the active run."""
+        self.ended += 1
+
+
+def test_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = MLflowModule()
+    monkeypatch.setitem(sys.modules, "mlflow", module)
+    for given, expected in ((None, "new"), ("known", "known")):
+        curve = run(MLflow(given)).curve
+        scores = curve["score"].to_list()
+        assert module.logged == [(expected, step, scores[step]) for step in range(3)]
+        module.logged.clear()
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[mlflow\]'"):
+        MLflow()
+
+
+def test_loggers_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mlflow, wandb, ours = MLflowModule(), ModuleType("wandb"), Run()
+    ours.finish = lambda: ours.history.append({"finished": 1})  # type: ignore[attr-defined]
+    wandb.init = lambda: ours  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    with ExitStack() as stack:
+        for name in loggers.NAMES:
+            loggers.named(name, tmp_path, stack)({"pfgen/score": 0.5}, 7)
+    assert json.loads((tmp_path / "metrics.jsonl").read_text()) == {"step": 7, "pfgen/score": 0.5}
+    assert any((tmp_path / "tensorboard").iterdir())
+    assert ours.history == [{"pfgen/score": 0.5, "pfgen/step": 7}, {"finished": 1}]
+    assert (mlflow.logged, mlflow.ended) == ([("new", 7, 0.5)], 1)
+    with ExitStack() as stack, pytest.raises(SettingsError, match="`log` must be one of jsonl"):
+        loggers.named("print", tmp_path, stack)

@@ -1,8 +1,6 @@
 """Checkpoints that are converted and served: real programs, and every way in which they fail."""
 
-import os
 import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,16 @@ from pfgen_rs.io import processes
 from pfgen_rs.training import serving
 from pfgen_rs.training.serving import EngineMaker
 from pfgen_rs.training.watch import Evaluated, Watcher
-from places import ROOT
-
-SERVER = str(ROOT / "tests" / "support" / "model_server.py")
-PYTHON = [sys.executable, "-S"]
+from served_checkpoints import (
+    ANSWER,
+    PYTHON,
+    SERVER,
+    check_none_is_left,
+    checkpoint,
+    log_of,
+    noted,
+    serve,
+)
 
 # Copies a checkpoint, or does as its file `convert` says.
 CONVERTER = """
@@ -42,25 +46,6 @@ if how == "killed":
 shutil.copy(os.path.join(checkpoint, "weights"), out)
 """
 
-ANSWER = """
-import sys, json
-for line in sys.stdin:
-    print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
-"""
-
-
-def checkpoint(place: Path, step: int, weights: str = "5", convert: str = "") -> Path:
-    folder = place / "checkpoints" / f"step_{step}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "weights").write_text(weights)
-    if convert:
-        (folder / "convert").write_text(convert)
-    return folder
-
-
-def serve(place: Path) -> list[str]:
-    return [*PYTHON, SERVER, "{checkpoint}", "{port}", str(place / "pids")]
-
 
 def convert(place: Path) -> list[str]:
     (place / "convert.py").write_text(CONVERTER)
@@ -74,32 +59,6 @@ def watched(place: Path, more: dict[str, Any] | None = None, **maker: Any) -> li
         maker.setdefault("retries", 0)
     with Watcher(place / "checkpoints", EngineMaker(**maker), **settings) as watcher:
         return list(watcher.once())
-
-
-def log_of(place: Path, step: int) -> Path:
-    return place / "checkpoints" / "pfgen" / "logs" / f"step_{step:08d}.log"
-
-
-def noted(place: Path) -> list[tuple[int, int]]:
-    """The processes and ports of servers."""
-    path = place / "pids"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [(int(process), int(port)) for process, port in map(str.split, lines)]
-
-
-def is_running(process: int) -> bool:
-    """Whether a process runs; those that have ended may wait for somebody to notice."""
-    try:
-        status = Path(f"/proc/{process}/stat").read_text() if Path("/proc").is_dir() else ""
-        os.kill(process, 0)
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return status.rpartition(") ")[2][:1] != "Z"
-
-
-def check_none_is_left(place: Path, servers: int) -> None:
-    assert len(noted(place)) == servers
-    until(lambda: not any(is_running(process) for process, _ in noted(place)))
 
 
 def test_converted_and_served(tmp_path: Path) -> None:

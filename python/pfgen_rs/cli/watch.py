@@ -302,11 +302,15 @@ def _print_outcomes(outcomes: "Iterable[Evaluated]") -> int:
 
 
 def _line(name: str, row: dict[str, float | None]) -> str:
-    parts = [f"{label} {row[label]:.4f}" for label in PARTS]
-    interval = (
-        "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"
-    )
-    return f"{terminal.cell(name)}: score {row['score']:.4f}{interval}, {', '.join(parts)}\n"
+    from pfgen_rs.training.curve import task_figures
+
+    parts = [f"{label} {value:.4f}" for label in PARTS if (value := row[label]) is not None]
+    if (score := row["score"]) is not None:
+        low, high = row["score_low"], row["score_high"]
+        interval = "" if low is None else f" ({low:.4f}…{high:.4f})"
+        parts.insert(0, f"score {score:.4f}{interval}")
+    parts += [f"{task} {value:.4f}" for task, value in task_figures(row).items()]
+    return f"{terminal.cell(name)}: {', '.join(parts)}\n"
 
 
 def harness_path(

@@ -20,6 +20,7 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.stats.gating import Rule
 from pfgen_rs.training import checks
 from pfgen_rs.training.fixed_samples import (
+    STDERR,
     TASK_ANSWERS,
     TASK_COLUMNS,
     QuestionSample,
@@ -86,6 +87,17 @@ def plot_curve(
     from pfgen_rs.report import plots
 
     plots.save(plots.learning_curve(curve, x=x, **look), path)
+
+
+def task_figures(row: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the figures of tasks of llm-jp-eval in a row of a curve, by task or task and metric."""
+    return {
+        name.removeprefix(TASK_COLUMNS): value
+        for name, value in row.items()
+        if name.startswith(TASK_COLUMNS)
+        and not name.endswith((STDERR, TASK_ANSWERS))
+        and value is not None
+    }
 
 
 class Fall(NamedTuple):
