@@ -20,7 +20,7 @@ from helpers import pfgen
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.engines.command import task_line
 from pfgen_rs.ask.engines.manual import AnswersFile
-from pfgen_rs.ask.gathering import gathered
+from pfgen_rs.ask.gathering import Gathered
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import ABILITIES, Parameters, abilities
 from pfgen_rs.ask.window import Window
@@ -172,7 +172,7 @@ class Source:
 @pytest.mark.parametrize("concurrency", [1, 2, 5, 64])
 def test_every_item_is_done_once_and_taken_by_the_consumer(concurrency: int) -> None:
     source, results = Source(500), []
-    for result in gathered(source, opening(same), Window(concurrency)):
+    for result in Gathered(source, opening(same), Window(concurrency)):
         source.done += 1
         results.append(result)
     assert sorted(results) == list(range(1, 501))
@@ -188,7 +188,7 @@ def test_one_that_takes_long_holds_nobody_up() -> None:
             await asyncio.sleep(0.005)
         return item
 
-    results = gathered(iter(range(1, 301)), opening(work), Window(4))
+    results = Gathered(iter(range(1, 301)), opening(work), Window(4))
     assert {next(results) for _ in range(299)} == set(range(2, 301))
     over.set()
     assert list(results) == [1]
@@ -208,7 +208,7 @@ def test_items_that_come_up_with_results_are_done_too() -> None:
                 yield None
 
     results = []
-    for result in gathered(source(), opening(same), Window(8)):
+    for result in Gathered(source(), opening(same), Window(8)):
         results.append(result)
         ready.append(result + 1)
     assert results == list(range(1, 51))
@@ -224,11 +224,11 @@ def test_waiting_takes_no_time_of_the_processor() -> None:
         while True:
             yield None
 
-    results = gathered(source(), opening(work), Window(64))
+    results = Gathered(source(), opening(work), Window(64))
     begun = time.process_time()
     assert next(results) == 1
     assert time.process_time() - begun < 0.5
-    results.close()  # type: ignore[attr-defined]
+    results.close()
 
 
 def test_an_error_comes_after_the_results_before_it_and_cancels_the_rest() -> None:
@@ -245,7 +245,7 @@ def test_an_error_comes_after_the_results_before_it_and_cancels_the_rest() -> No
                 cancelled.release()
         return item
 
-    results = gathered(range(1, 100), opening(work), Window(4))
+    results = Gathered(range(1, 100), opening(work), Window(4))
     assert [next(results), next(results)] == [1, 2]
     with pytest.raises(ValueError, match="three"):
         list(results)
@@ -260,7 +260,7 @@ def test_an_error_of_the_source_or_of_opening_is_raised() -> None:
         yield None
         raise OSError("no more files")
 
-    results = gathered(source(), opening(same), Window(4))
+    results = Gathered(source(), opening(same), Window(4))
     assert next(results) == 1
     with pytest.raises(OSError, match="no more files"):
         next(results)
@@ -271,7 +271,7 @@ def test_an_error_of_the_source_or_of_opening_is_raised() -> None:
         yield same
 
     with pytest.raises(ValueError, match="no client"):
-        list(gathered([1], broken, Window(2)))
+        list(Gathered([1], broken, Window(2)))
 
 
 def test_what_was_opened_is_closed_at_the_end() -> None:
@@ -284,12 +284,12 @@ def test_what_was_opened_is_closed_at_the_end() -> None:
         finally:
             closed.append(True)
 
-    assert list(gathered([1, 2], opened, Window(2))) == [1, 2]
+    assert list(Gathered([1, 2], opened, Window(2))) == [1, 2]
     assert closed == [True]
-    assert list(gathered([], opened, Window(2))) == []
-    results = gathered(range(100), opened, Window(2))
+    assert list(Gathered([], opened, Window(2))) == []
+    results = Gathered(range(100), opened, Window(2))
     next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert closed[1:] in ([True], [True, True])
     assert len([t for t in threading.enumerate() if t.name == "pfgen-rs"]) == 0
 

@@ -141,7 +141,7 @@ class Processes:
             *(SCRIPT, "generate", "m", "--name=org/m", "--engine=openai", f"--base-url={url}"),
             *(f"--benchmark={folder / 'questions.jsonl'}", f"--trials={TRIALS}", "--shots=1"),
             # Tasks that a killed process left open are those whose first answers are empty.
-            *(f"--out={folder / 'result'}", "--concurrency=24", "--keep-going"),
+            *(f"--out={folder / 'result'}", "--concurrency=24"),
         ]
 
     def start(self) -> None:

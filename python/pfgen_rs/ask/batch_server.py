@@ -7,7 +7,7 @@ from typing import IO, Any
 from pfgen_rs.ask import retrying, server, wire
 from pfgen_rs.ask.batch_forms import BatchForm, Reply, State
 from pfgen_rs.ask.client import Call, CallResult, Calls
-from pfgen_rs.ask.gathering import gathered
+from pfgen_rs.ask.gathering import Gathered
 from pfgen_rs.ask.protocol import LOG
 from pfgen_rs.ask.retrying import Again
 from pfgen_rs.ask.server_engine import ServerEngine
@@ -104,7 +104,7 @@ class BatchServer:
         settings = self._engine.connection
         if retries is not None:
             settings["retries"] = retries
-        [reply] = gathered([call], lambda: Calls(**settings), Window(1))
+        [reply] = Gathered([call], lambda: Calls(**settings), Window(1))
         return reply
 
     def json(

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Generic, TypeVar
 
@@ -19,34 +19,52 @@ _GRACE = 5.0
 """Seconds to wait for connections to close."""
 
 
-def gathered(
-    items: Iterable[T | None], opened: Callable[[], Opened[T, R]], window: Window
-) -> Iterator[R]:
-    """Yield the result for each item in order of completion, processing at most `window.most` at a time.
+class Gathered(Iterator[R]):
+    """The result for each item in order of completion, processing at most `window.most` at a time.
 
-    Items are taken in the caller's thread, at most `2 * window.largest` ahead of the results that were
-    consumed, and started in order; `None` means that no item is available until another result has been
-    consumed. An error is raised after the results before it and cancels all other work, as does closing the
-    iterator. Also works if the caller's thread runs an event loop.
+    `ready`: how many more results there are without waiting. Items are taken in the caller's thread, at most
+    `2 * window.largest` ahead of the results that were consumed, and started in order; `None` means that no
+    item is available until another result has been consumed. An error is raised after the results before it
+    and cancels all other work, as does closing the iterator. Also works if the caller's thread runs an event
+    loop.
     """
-    source, begun = iter(items), 0
-    work = _ConcurrentWork(opened, window.most)
-    work.start()
-    try:
-        while True:
-            ahead = 2 * window.largest
-            # Waking the other thread costs more than counting.
-            if (ahead - begun) * 8 >= ahead:
-                more = protocol.available(source, ahead - begun)
-                begun += len(more)
-                work.add(more)
-            if not begun:
-                return
-            for result in next(work.results):
-                begun -= 1
-                yield result
-    finally:
-        work.stop()
+
+    def __init__(
+        self, items: Iterable[T | None], opened: Callable[[], Opened[T, R]], window: Window
+    ) -> None:
+        self.ready = 0
+        self._results = self._gathered(iter(items), opened, window)
+
+    def __next__(self) -> R:
+        return next(self._results)
+
+    def close(self) -> None:
+        """Cancel all work."""
+        self._results.close()
+
+    def _gathered(
+        self, source: Iterator[T | None], opened: Callable[[], Opened[T, R]], window: Window
+    ) -> Generator[R]:
+        begun, work = 0, _ConcurrentWork(opened, window.most)
+        work.start()
+        try:
+            while True:
+                ahead = 2 * window.largest
+                # Waking the other thread costs more than counting.
+                if (ahead - begun) * 8 >= ahead:
+                    more = protocol.available(source, ahead - begun)
+                    begun += len(more)
+                    work.add(more)
+                if not begun:
+                    return
+                results = next(work.results)
+                begun -= len(results)
+                self.ready = len(results)
+                for result in results:
+                    self.ready -= 1
+                    yield result
+        finally:
+            work.stop()
 
 
 class _ConcurrentWork(Generic[T, R]):

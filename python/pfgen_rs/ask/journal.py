@@ -178,24 +178,22 @@ class Journal:
     def _lock_place(self, offset: int) -> bool:
         return self._claims is None or locks.lock(self._claims.fileno(), offset)
 
-    def add(self, record: Mapping[str, Any]) -> bool:
-        """Append a record; returns false, without writing, if there is one with its key.
+    def add(self, *records: Mapping[str, Any]) -> int:
+        """Append records whose keys differ, but those whose key there is; returns how many.
 
-        Raises `OutputError` if it cannot be written; the journal is then as it was.
+        Raises `OutputError` if they cannot be written; the journal is then as it was.
         """
-        key = self.key(record)
         with self._exclusive():
             self._catch_up()
-            if key in self._keys:
-                return False
-            self._append(json_lines.as_line(record))
-            self._note(record)
-        return True
-
-    def _append(self, line: bytes) -> None:
-        atomic.append(self.path, self._file, self._read, line)
-        self._read += len(line)
-        self._lines += 1
+            new = [record for record in records if self.key(record) not in self._keys]
+            lines = [json_lines.as_line(record) for record in new]
+            content = b"".join(lines)
+            atomic.append(self.path, self._file, self._read, content)
+            self._read += len(content)
+            self._lines += len(lines)
+            for record in new:
+                self._note(record)
+        return len(new)
 
     def _catch_up(self) -> None:
         """Read new lines; with the lock held, a torn last line has no writer any more and is cut off."""

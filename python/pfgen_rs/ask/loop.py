@@ -41,12 +41,14 @@ def passed(
     parameters: protocol.Parameters,
     in_flight: dict[tuple[int, str], Task],
     most: int | None = None,
+    waits: Callable[[], object] | None = None,
 ) -> Generator[Outcome]:
     """Pass tasks to an engine, and yield what becomes of each, once.
 
     A rolling engine takes the tasks as it has room for them, and may meet `None` (see `Engine`); others get
     those that are available, at most `most`. `in_flight` has the tasks that the engine has taken and not
-    dealt with, as keys and values: what it leaves there stays open. Closing the iterator stops the engine.
+    dealt with, as keys and values: what it leaves there stays open. `waits` is called when all outcomes that
+    are `ready` (see `Engine`) have been taken. Closing the iterator stops the engine.
     Raises `GenerationError` for an outcome of no such task.
     """
 
@@ -67,6 +69,8 @@ def passed(
                     f"{question!r} in trial {trial}"
                 )
             yield outcome
+            if waits is not None and not getattr(outcomes, "ready", 0):
+                waits()
     finally:
         if hasattr(outcomes, "close"):
             outcomes.close()
@@ -195,11 +199,12 @@ class _Asking:
         self._budget = budget
         self._asked: dict[tuple[int, str], Task] = {}  # with the engine
         self._numbers: dict[tuple[int, str], int] = {}
+        self._kept: list[tuple[int, dict[str, Any]]] = []  # records that are not yet written
         self._elsewhere: list[int] = []
         self._unaffordable = 0
         self._failures: list[Failure] = []
         subjects = {request.subject for _, request in self._entries}
-        self._breaker = None if keep_going else Breaker(len(subjects))
+        self._breaker = None if keep_going else Breaker(len(subjects), stored=len(journal) > 0)
         self._progress, self._begun = progress, 0.0
         self._done, self._new = len(self._keys) - len(self._waiting), 0
         self._group = groups[0]  # whose requests follow each other
@@ -233,10 +238,13 @@ class _Asking:
                 self._group = self._entries[self._waiting[0]][0]
             parameters = self._group.respondent.parameters
             most = None if self._collects else _BATCH
-            asking = passed(engine, self._tasks(), parameters, self._asked, most)
+            asking = passed(engine, self._tasks(), parameters, self._asked, most, self._write)
             with closing(asking):
-                for outcome in asking:
-                    self._take(outcome)
+                try:
+                    for outcome in asking:
+                        self._take(outcome)
+                finally:
+                    self._write()
             if self._asked or (protocol.is_rolling(engine) and self._waits()):
                 return False
         return True
@@ -325,7 +333,24 @@ class _Asking:
             else:
                 self._keep(number, outcome)
         finally:
-            self._journal.release(self._keys[number])
+            is_kept = bool(self._kept) and self._kept[-1][0] == number
+            if not is_kept:
+                self._journal.release(self._keys[number])
+        if not is_kept:
+            self._tell()
+
+    def _write(self) -> None:
+        """Append the records of answers that came together, and give up their claims."""
+        kept, self._kept = self._kept, []
+        if not kept:
+            return
+        try:
+            added = self._journal.add(*(record for _, record in kept))
+            self._done += added
+            self._new += added
+        finally:
+            for number, _ in kept:
+                self._journal.release(self._keys[number])
         self._tell()
 
     def _keep(self, number: int, answered: Answered) -> None:
@@ -345,9 +370,7 @@ class _Asking:
                 self._note_failure(number, str(error))
             self._count_unread(number, str(error), text, error.cure)
             return
-        added = self._journal.add(self._record(number, fields, details))
-        self._done += added
-        self._new += added
+        self._kept.append((number, self._record(number, fields, details)))
         problem = fields.get("problem")
         if problem is not None:
             self._count_unread(number, problem, text, then=_how_to_retry(details))
@@ -429,9 +452,9 @@ class Breaker:
     outnumber the tasks still in progress: rejections arrive long before answers do.
     """
 
-    def __init__(self, questions: int) -> None:
+    def __init__(self, questions: int, *, stored: bool = False) -> None:
         self._spread = min(questions, _QUESTIONS)
-        self._before = True
+        self._before, self._stored = True, stored
         self._streaks: defaultdict[str, list[tuple[str, str, str]]] = defaultdict(list)
 
     def answered(self) -> None:
@@ -448,7 +471,11 @@ class Breaker:
 
     def unread(self, question: str, reason: str, cure: str, then: str) -> None:
         """Count an output of no use; `then`: how to ask for it again."""
-        what, limit = "outputs could not be read", self._limit(_UNREAD)
+        # What earlier calls left open may be mainly tasks whose first answer is blank.
+        what, limit = (
+            "outputs could not be read",
+            _UNREAD[1] if self._stored else self._limit(_UNREAD),
+        )
         self._count("unread", (question, reason, cure), limit, what, then)
 
     def _limit(self, limits: tuple[int, int]) -> int:

@@ -192,7 +192,8 @@ class Engine(Protocol):
     a whole batch: its `generate` receives a single iterator over tasks, which is lazy: a task is only chosen
     when it is taken. `None` in place of a task means that there is none until the engine has yielded another
     outcome; this happens only while outcomes are due. The engine must take tasks only in the thread that
-    iterates over its outcomes. Lists of tasks work, too.
+    iterates over its outcomes. Lists of tasks work, too. The iterator over outcomes may have an attribute
+    `ready`: how many more it yields without waiting. What is stored of these is written at once.
 
     An engine whose class has `collects = True` takes all tasks at once, as one list, in which each task has
     its own parameters. Its failures end no call, since all of it has been asked when they are known. An

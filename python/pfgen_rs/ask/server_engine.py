@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pfgen_rs import GenerationError, SettingsError, extras
 from pfgen_rs.ask import protocol, retrying, server, wire
 from pfgen_rs.ask.batch_forms import BatchForm
-from pfgen_rs.ask.gathering import gathered
+from pfgen_rs.ask.gathering import Gathered
 from pfgen_rs.ask.protocol import Outcome, Parameters, Task
 from pfgen_rs.ask.window import Window
 
@@ -84,7 +84,7 @@ class ServerEngine(protocol.Counting):
                 optional=self.optional,
             )
 
-        return gathered(tasks, opened, self.window)
+        return Gathered(tasks, opened, self.window)
 
     def notes(self) -> dict[str, Any]:
         """Returns what the engine did beside answering, as JSON: requests, retries, waits, concurrency.

@@ -120,10 +120,11 @@ class RunFolder(journal.Journal):
             self._files = {n for n in map(run_files.trial_number, names) if n is not None}
         return key[0] in self._files
 
-    def add(self, record: Mapping[str, Any]) -> bool:
-        """Append an answer, and write its trial if it is the last one."""
-        added = super().add(record)
-        self._finish(record["trial"])
+    def add(self, *records: Mapping[str, Any]) -> int:
+        """Append answers, and write the trials of which they are the last ones."""
+        added = super().add(*records)
+        for trial in {record["trial"] for record in records}:
+            self._finish(trial)
         return added
 
     def finish_trials(self) -> None:
@@ -400,6 +401,7 @@ class _Answers:
             )
         elif model != (asked := getattr(self._engine, "model", None)):
             LOG.warning("the model that answers is %r: %r was asked for", model, asked)
+        known.add(model)
 
 
 def why_blank(text: str, config: RunConfig) -> tuple[str, str]:

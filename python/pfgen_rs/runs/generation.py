@@ -17,7 +17,8 @@ _LARGEST = 1 << 24  # bytes of a `generation.json` that is read
 _NAMED = 3  # models that are named
 _PERCENT = (5, 25, 50, 75, 95, 100)
 _SAID = ("served", "system_fingerprint", "finish_reason", "engine", "sampling", "left_out")
-_COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens", "attempts", "empty", "seconds")
+_TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
+_COUNTED = (*_TOKENS, "attempts", "empty", "seconds")
 _OF_CALLS = ("calls", "journal_bytes", "prices")
 
 
@@ -30,37 +31,45 @@ def summarised(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     last. `counted`: tokens, requests (`attempts`), empty answers before and seconds: of how many answers they
     are known, their sum, and nearest ranks in percent. `cost`: not known from records alone.
     """
-    said: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _SAID}
-    numbers: dict[str, list[float]] = {name: [] for name in _COUNTED}
-    answers = 0
+    numbers: list[list[float]] = [[] for _ in _COUNTED]
+    alike: dict[tuple[str, ...], dict[str, Any]] = {}
     for record in records:
-        answers += 1
         time, usage = str(record.get("timestamp")), record.get("usage")
-        for name, found in said.items():
-            _extend(found, record.get(name), time)
-        flat = {**record, **usage} if isinstance(usage, Mapping) else record
-        for name, values in numbers.items():
-            value = flat.get(name)
+        _count(alike, tuple(map(repr, map(record.get, _SAID))), record, 1, time, time)
+        used = usage if isinstance(usage, Mapping) else {}
+        counts = (*map(used.get, _TOKENS), *map(record.get, _COUNTED[len(_TOKENS) :]))
+        for values, value in zip(numbers, counts, strict=True):
             if isinstance(value, int | float) and 0 <= value < math.inf:
                 values.append(value)
+    said: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _SAID}
+    for span in alike.values():
+        for name, found in said.items():
+            value = span["value"].get(name)
+            text = json.dumps(value, sort_keys=True)
+            _count(found, text, value, span["answers"], span["first"], span["last"])
+    counted = dict(zip(_COUNTED, numbers, strict=True))
     spans = {name: list(found.values()) for name, found in said.items()}
     ends = {each["value"]: each["answers"] for each in spans["finish_reason"] if _is_text(each)}
     return {
-        "answers": answers,
+        "answers": sum(span["answers"] for span in alike.values()),
         "cut": _share(ends.get("length", 0), sum(ends.values())),
-        "asked_again": _share(sum(map(bool, numbers["empty"])), len(numbers["empty"])),
+        "asked_again": _share(sum(map(bool, counted["empty"])), len(counted["empty"])),
         "said": spans,
-        "counted": {name: _spread(sorted(values)) for name, values in numbers.items()},
+        "counted": {name: _spread(sorted(values)) for name, values in counted.items()},
         "cost": {"amount": None, "shown": ""},
     }
 
 
-def _extend(found: dict[str, dict[str, Any]], value: Any, time: str) -> None:
-    new = {"value": value, "answers": 0, "first": time, "last": time}
-    span = found.setdefault(json.dumps(value, sort_keys=True), new)
-    span["answers"] += 1
-    # Times of journals have one form and are in UTC; processes append as they please.
-    span["first"], span["last"] = min(span["first"], time), max(span["last"], time)
+def _count(
+    found: dict[Any, dict[str, Any]], key: Any, value: Any, answers: int, first: str, last: str
+) -> None:
+    """Count answers of a kind. Times of journals have one form and are in UTC, in any order."""
+    span = found.get(key)
+    if span is None:
+        found[key] = {"value": value, "answers": answers, "first": first, "last": last}
+        return
+    span["answers"] += answers
+    span["first"], span["last"] = min(span["first"], first), max(span["last"], last)
 
 
 def _is_text(span: Mapping[str, Any]) -> bool:
