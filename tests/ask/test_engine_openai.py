@@ -303,11 +303,14 @@ def test_the_proxy_of_the_environment_is_used_unless_it_is_bypassed(
         monkeypatch.setenv("http_proxy", "socks5://user:s3cret@127.0.0.1:9")
         said = "proxy that the environment names for http is"
         with pytest.raises(GenerationError, match=said) as caught:
-            list(engine(server).generate(tasks(), Parameters()))
+            list(asking.generate(tasks(), Parameters()))
         assert "s3cret" not in str(caught.value)
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert len(list(engine(server).generate(tasks(), Parameters()))) == 1
+        assert len(list(engine(server).generate(tasks(), Parameters()))) == 1  # on this machine
         assert server.asked[-1].path == "/v1/completions"
+        monkeypatch.setenv("no_proxy", "elsewhere.lan")
+        with pytest.raises(GenerationError, match="elsewhere") as bypassed:
+            list(asking.generate(tasks(), Parameters()))
+        assert "proxy" not in str(bypassed.value)
 
 
 def test_passwords_and_cookies_of_others_do_not_replace_the_key(

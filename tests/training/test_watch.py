@@ -237,6 +237,30 @@ def test_the_command(place: Path) -> None:
     assert "does not contain {checkpoint}" in bad.stderr
 
 
+# Has the checkpoint written again when it has failed; the second step takes long enough for that.
+AGAIN = """
+import json, sys, time
+path = sys.argv[1] + "/weights"
+text = open(path).read()
+if text == "again":
+    open(path, "w").write("5")
+    sys.exit(1)
+time.sleep(float(text) / 5)
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
+"""
+
+
+def test_the_command_counts_what_is_open_at_the_end(place: Path) -> None:
+    checkpoint(place, "step_1", "again")
+    checkpoint(place, "step_2")
+    (place / "program.py").write_text(AGAIN)
+    done = run(place)
+    assert done.returncode == 0
+    assert [line[:6] for line in done.stdout.splitlines()] == ["step_2", "step_1"]
+    assert [line[:15] for line in done.stderr.splitlines()[1:]] == ["warning: step_1"]
+
+
 def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
     checkpoint(place, "step_1")
     checkpoint(place, "step_2")

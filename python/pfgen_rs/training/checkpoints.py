@@ -76,6 +76,10 @@ class Checkpoint(NamedTuple):
         torn = next((file for file, *_ in _files(path) if not _is_whole(Path(file))), None)
         return torn and f"{Path(torn).name} is cut short, or what it needs is missing"
 
+    def files(self) -> Print:
+        """Returns the paths, sizes and modification times of its files."""
+        return _files(self.path)
+
 
 def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
     """Returns the checkpoints in `folder`, and in `checkpoints` and `checkpoint` within it, by step.
