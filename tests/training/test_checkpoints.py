@@ -323,7 +323,7 @@ def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
     done = helpers.pfgen(*once, "--settle", "0")
     assert done.returncode == 0
     why = "(iter_0000100: latest_checkpointed_iteration.txt does not name this step or a later one)"
-    assert done.stderr.splitlines()[1].endswith(f"still being written {why}")
+    assert done.stderr.splitlines()[1].endswith(f"not complete {why}")
     found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
     assert "for model-{step}-*: 1 found" in found.stderr
     assert found.returncode == 1

@@ -281,8 +281,10 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     checkpoint(place, "other-7")
     done = run(place)
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
-    again = run(place)
+    page = place / "curve.html"
+    again = run(place, "--page", page)
     assert (again.returncode, again.stdout) == (0, "")
+    assert page.exists()
     assert again.stderr.endswith("checkpoints: 1 found (1 already evaluated)\n")
     both = run(place, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
@@ -292,9 +294,9 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     (place / "checkpoints" / "step_5").mkdir()
     empty = run(place)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr.endswith(
-        "warning: 1 skipped, because they are empty or still being written\n"
-    )
+    assert empty.stderr.endswith("warning: 1 skipped: empty or not complete\n")
+    (place / "empty" / "step_5").mkdir(parents=True)
+    assert run(place, folder="empty").returncode == 1
     missing = run(place, folder="no")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr

@@ -166,7 +166,7 @@ def test_nobody_else_answers_at_a_port(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"serve": "vllm serve {checkpoint}"}, "the server does not contain {port}"),
+        ({"serve": "vllm serve {checkpoint}"}, "--serve does not contain {port}"),
         ({"convert": "convert {checkpoint}", "command": "a {checkpoint}"}, "not contain {out}"),
         ({"engine": "transformers", "serve": "a {checkpoint} {port}"}, "requires the engine"),
         ({"serve": "a {checkpoint} {port}", "base_url": "http://x"}, "without its own address"),

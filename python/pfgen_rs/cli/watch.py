@@ -221,8 +221,8 @@ def watch(
     With `--gate 3`, watching ends when each of the last three checkpoints on the curve scored lower than the
     best one before them, by more than --max-drop and by more than chance allows. One line names them.
 
-    Exit codes: 0 success, 1 a checkpoint failed, `--once` found none, or scores fell (`--gate`), 2 bad usage
-    or input.
+    Exit codes: 0 success, 1 a checkpoint failed, `--once` found none or left the curve empty, or scores fell
+    (`--gate`), 2 bad usage or input.
 
     For example:
 
@@ -285,10 +285,8 @@ def watch(
             f" ({one.path.name}: {what})" for one in open_steps.values() if (what := one.lacking())
         )
         why = "" if marker else next(missing, "")
-        process.warn(
-            f"{len(incomplete)} skipped, because they are empty or still being written{why}"
-        )
-    if failed or not checkpoints:
+        process.warn(f"{len(incomplete)} skipped: empty or not complete{why}")
+    if failed or not (checkpoints and watcher.record.rows):
         process.fail(1)
 
 

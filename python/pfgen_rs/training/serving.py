@@ -111,9 +111,9 @@ class EngineMaker:
         self._options = options
         takes = engines.options(self._engine)
         if "command" in takes and "command" in options:
-            options["command"] = _words(options["command"], "the command", "checkpoint")
-        self._convert = convert and _words(convert, "the converter", "checkpoint", "out")
-        self._serve = serve and _words(serve, "the server", "checkpoint", "port")
+            options["command"] = _words(options["command"], "--command", "checkpoint")
+        self._convert = convert and _words(convert, "--convert", "checkpoint", "out")
+        self._serve = serve and _words(serve, "--serve", "checkpoint", "port")
         self._keep, self._converted = keep == "keep", converted
         if serve is not None and ("base_url" not in takes or options.get("base_url") is not None):
             able = " or ".join(engines.names_with("base_url"))

@@ -68,7 +68,8 @@ class Watcher(source.Closing):
     skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher; one
     whose files change while it is evaluated fails. `plot`: a file to plot the curve to (`.svg` or `.png`).
     `page`: an HTML file with the curve and the answers, beside the curves in the folders of `compare`; see
-    `write_page`. Both are written after each checkpoint; the row stands if that fails.
+    `write_page`. Both are written at the start, if there is a curve, and after each checkpoint; the row
+    stands if that fails.
     `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
     `curve.find_fall` and `fall`.
 
@@ -203,6 +204,8 @@ class Watcher(source.Closing):
                 handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             except OSError as error:
                 raise atomic.writing_failed(self.out, error) from error
+            if self.record.rows and (problem := self._draw()):
+                background.LOG.warning("%s", problem)
             with os.fdopen(handle):
                 yield _Claims(path, handle)
         finally:
