@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -69,7 +70,9 @@ class Connection:
                 **self.form.headers(self.place.sent_key),
             },
             timeout=aiohttp.ClientTimeout(
-                self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+                self.timeout,
+                sock_connect=min(self.timeout, _CONNECTING),
+                ceil_threshold=math.inf,  # else rounded up to whole seconds of the clock
             ),
         )
 
