@@ -69,10 +69,9 @@ class Connection:
                 "User-Agent": "pfgen_rs",
                 **self.form.headers(self.place.sent_key),
             },
+            # The last one, or time-outs of some length are rounded up to whole seconds of the clock.
             timeout=aiohttp.ClientTimeout(
-                self.timeout,
-                sock_connect=min(self.timeout, _CONNECTING),
-                ceil_threshold=math.inf,  # else rounded up to whole seconds of the clock
+                self.timeout, sock_connect=min(self.timeout, _CONNECTING), ceil_threshold=math.inf
             ),
         )
 

@@ -15,7 +15,6 @@ from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.run_files import ANSWERS, CONFIG, GENERATION
 from pfgen_rs.io.text import counted, shortened, visible
 
-_LOG = logging.getLogger(__name__)
 _LARGEST = 1 << 24  # bytes of a `generation.json` that is read
 _NAMED = 3  # models that are named
 _MOST = 1 << 53  # no journal counts more
@@ -154,7 +153,7 @@ def generation_of(path: str | None) -> dict[str, Any] | None:
         try:
             found = summarised(journal_records(journal)) | cost
         except InputError as error:
-            _LOG.warning("how the answers were generated is not known: %s", error)
+            logging.getLogger(__name__).warning("how it was generated is not known: %s", error)
             return None
     return found and {key: value for key, value in found.items() if key not in _OF_CALLS}
 
@@ -181,14 +180,13 @@ def told(found: Mapping[str, Any]) -> str:
     cut, again, names = found["cut"], found["asked_again"]["answers"], models(found)
     shown = [f"{shortened(name)!r} ({count:,})" for name, count in names[:_NAMED]]
     more = ", …" if len(names) > _NAMED else ""
-    known, cost = counted(cut["known"], "answer"), visible(shortened(found["cost"]["shown"]))
-    if (priced := found["cost"]["answers"]) != found["answers"]:
-        cost = cost and f"{cost} for {priced:,} of {counted(found['answers'], 'answer')}"
+    known, total = (counted(of, "answer") for of in (cut["known"], found["answers"]))
+    shown_cost, priced = visible(shortened(found["cost"]["shown"])), found["cost"]["answers"]
     parts = {
         f"{cut['answers']:,} of {known} ended by the token limit (--max-tokens)": cut["answers"],
         f"{counted(again, 'answer')} asked for again because empty": again,
         f"{len(names)} models answered: {', '.join(shown)}{more}": len(names) > 1,
         f"answers were sampled in {_ways(found)} ways": _ways(found) > 1,
-        f"cost {cost}": cost,
+        f"cost {shown_cost} for {priced:,} of {total}": shown_cost,
     }
     return "; ".join(part for part, is_told in parts.items() if is_told)
