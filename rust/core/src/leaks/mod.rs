@@ -38,14 +38,10 @@ pub struct LeakFinder {
 #[derive(Debug, Default)]
 pub struct LeakMemory {
     folded: Vec<u32>,
-    /// Anchors there may be: hashes and places.
-    noticed: Vec<(u64, u32)>,
     /// Anchors there are: texts and places.
     met: Vec<(u32, u32)>,
     /// How many of `met` each text has.
     counts: Vec<u32>,
-    /// Those of `met` whose texts have enough to be compared.
-    enough: Vec<(u32, u32)>,
 }
 
 /// A text that a document contains.
@@ -133,7 +129,11 @@ impl LeakFinder {
         let grams = (memory.folded.len() + 1).saturating_sub(self.n);
         for begin in (0..grams).step_by(PART) {
             let end = grams.min(begin + PART);
-            self.meet(begin, end, memory);
+            for (hash, place) in hashes(&memory.folded[begin..end + self.n - 1], self.n).zip(begin as u32..) {
+                if self.anchors.may_have(hash) {
+                    memory.met.extend(self.anchors.texts(hash).map(|text| (text, place)));
+                }
+            }
             self.compare(memory, &mut best);
             // Stretches that go on in the next part need the anchors of this one, too.
             memory.met.retain(|&(text, place)| place as usize + self.longest(text) > end);
@@ -141,24 +141,12 @@ impl LeakFinder {
         self.leaks(document, best)
     }
 
-    /// Looks up the n-grams that begin from `begin` to `end`.
-    fn meet(&self, begin: usize, end: usize, memory: &mut LeakMemory) {
-        let LeakMemory { folded, noticed, met, .. } = memory;
-        let all = hashes(&folded[begin..end + self.n - 1], self.n).zip(begin as u32..);
-        noticed.clear();
-        noticed.extend(all.filter(|&(hash, _)| self.anchors.may_have(hash)));
-        for &(hash, place) in &*noticed {
-            met.extend(self.anchors.texts(hash).map(|text| (text, place)));
-        }
-    }
-
     /// Compares a document with the texts of which enough anchors were met.
     fn compare(&self, memory: &mut LeakMemory, best: &mut FxHashMap<u32, Stretch>) {
-        let LeakMemory { folded, met, counts, enough, .. } = memory;
+        let LeakMemory { folded, met, counts } = memory;
         met.iter().for_each(|&(text, _)| counts[text as usize] += 1);
-        enough.clear();
         let is_enough = |text: usize| counts[text] as usize > spare(self.needed[text] as usize);
-        enough.extend(met.iter().filter(|&&(text, _)| is_enough(text as usize)));
+        let mut enough: Vec<_> = met.iter().copied().filter(|&(text, _)| is_enough(text as usize)).collect();
         met.iter().for_each(|&(text, _)| counts[text as usize] = 0);
         enough.sort_unstable();
         for of_text in enough.chunk_by(|a, b| a.0 == b.0) {
@@ -236,7 +224,7 @@ mod tests {
     fn stretches_across_the_end_of_a_part_are_found() {
         let text: String = ('a'..='z').collect();
         let finder = LeakFinder::new(&[&text], 3, 1.0).unwrap();
-        for before in super::PART - 30..super::PART + 3 {
+        for before in [super::PART - 24, super::PART - 13, super::PART - 2] {
             let document = format!("{}{text}", "1".repeat(before));
             let [found] = finder.find(&document, &mut LeakMemory::default())[..] else { panic!("{before}") };
             assert_eq!((found.begin, found.end), (before, before + 26));
