@@ -673,6 +673,21 @@ def test_the_first_timeout_is_told_at_once_and_only_the_first(
     assert 0.5 <= caplog.records[0].created - begun < 1.0
 
 
+def test_a_long_timeout_is_not_rounded_up_to_whole_seconds() -> None:
+    from pfgen_rs.ask import client
+
+    async def opened() -> Any:
+        asking = OpenAIEngine("m", base_url="http://127.0.0.1:1/v1", timeout=5.5)
+        connection = client.Connection(**asking.connection)
+        connection.open()
+        await connection.__aexit__()
+        return connection._http.timeout
+
+    limits = asyncio.run(opened())
+    assert limits.total == 5.5
+    assert limits.total < limits.ceil_threshold  # of aiohttp, which rounds from there on
+
+
 def test_a_server_that_accepts_no_connection(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

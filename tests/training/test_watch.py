@@ -221,13 +221,13 @@ def test_the_command(place: Path) -> None:
     checkpoint(place, "step_3", "20")
     checkpoint(place, "step_4\x1b[31m", "fail")
     folder, plot = place / "checkpoints", place / "curve.svg"
-    done = run(place, "--plot", plot)
+    done = run(place, "--plot", plot, "--pattern", "step_*")
     assert done.returncode == 1
     assert "\x1b" not in done.stdout + done.stderr
     row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
     assert done.stdout.startswith(f"step_3: score {row['score']:.4f} (")
     begun, warned = done.stderr.splitlines()
-    assert begun == f"watching {folder} for checkpoints: 2 found"
+    assert begun == f"watching {folder} for step_*: 2 found"
     assert warned.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
     assert plot.read_text().startswith("<?xml")
     answers = pl.read_parquet(folder / "pfgen" / "answers" / "step_00000003.parquet")

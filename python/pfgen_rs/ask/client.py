@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -68,8 +69,9 @@ class Connection:
                 "User-Agent": "pfgen_rs",
                 **self.form.headers(self.place.sent_key),
             },
+            # The last one, or time-outs of some length are rounded up to whole seconds of the clock.
             timeout=aiohttp.ClientTimeout(
-                self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+                self.timeout, sock_connect=min(self.timeout, _CONNECTING), ceil_threshold=math.inf
             ),
         )
 

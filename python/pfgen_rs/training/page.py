@@ -106,15 +106,14 @@ def check_alike(signature: Any, runs: Sequence[Run]) -> None:
 def _read_run(name: str, folder: Path) -> Run:
     path = folder / curve.CURVE
     table, about = curve.read_curve(path)
-    own = about if isinstance(about, dict) else {}
-    if not (isinstance(own.get("questions"), list) and isinstance(own.get("trials"), int)):
+    if not (isinstance(about.get("questions"), list) and isinstance(about.get("trials"), int)):
         raise InputError("not a learning curve: its description is damaged", path=path)
     table = table.filter(pl.col("step").is_not_null()).sort("step")
     if table.is_empty():
         raise InputError("the curve has no steps", path=path)
     numbers = pl.selectors.float()  # of which JSON has only finite ones
     finite = table.with_columns(pl.when(numbers.is_finite()).then(numbers))
-    return Run(name, folder, finite.to_dicts(), own)
+    return Run(name, folder, finite.to_dicts(), about)
 
 
 def _task_columns(runs: Sequence[Run]) -> list[str]:
