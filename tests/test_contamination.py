@@ -142,6 +142,7 @@ def test_a_report_says_what_is_in_doubt(tmp_path: Path) -> None:
     assert "1 of 2 questions are in doubt: Q1." in str(found)
     assert json.loads(json.dumps(found.to_dict()))["in_doubt"] == ["Q1"]
     assert "| Q1 光合成とは何ですか？ | 2 | 1 of 1 | 1.0000 |" in found.to_markdown()
+    assert found.to_markdown().startswith(found.sentence)  # nothing in it needs escapes
     assert_frame_equal(pl.read_parquet(tmp_path / "hits.parquet"), found.hits)
     assert contamination(path, SMALL, coverage=0.7).contaminated == 3
     assert contamination(path, SMALL, coverage=0.35).in_doubt == ["Q1", "Q2"]

@@ -58,7 +58,9 @@ def test_nothing_acts(text: str) -> None:
 def test_other_characters_stay(text: str) -> None:
     assert visible(text) == plain(text) == text
     assert html.unescape(inert(text)) == text
-    assert not re.search(r"[\\`*_{}\[\]<>!|~:@$]", re.sub(r"&#[0-9]+;", "", inert(text)))
+    assert not re.search(
+        r"[\\`*_{}\[\]<>!|~@$]|:(?! )|\.(?![0-9 ]|$)", re.sub(r"&#[0-9]+;", "", inert(text))
+    )
 
 
 def test_every_character_is_in_one_class() -> None:

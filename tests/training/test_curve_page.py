@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import html
 import json
 import re
 import shutil
@@ -161,6 +162,29 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({}, []),
+        ({"trials": 3, "mode": "<qa>"}, ["trials", "mode"]),
+        ({"questions": ["Q01"], "prompts": "x"}, ["questions", "prompts"]),
+        ({"tasks": ["jsts"], "tasks_n": 9}, ["tasks"]),
+    ],
+)
+def test_the_page_says_in_what_runs_differ(
+    runs: list[Path], own: Path, tmp_path: Path, values: dict[str, Any], named: list[str]
+) -> None:
+    changed(own, **values)
+    content, _ = written(tmp_path / "page.html", runs[0], own)
+    assert re.findall(r'data-t="curve_of_(\w+)"', content) == named
+    assert ('data-t="curve_differing"' in content) == bool(named)
+    about: dict[str, Any] = {"questions": range(8), "trials": 2, "mode": "completion", **values}
+    counts = [str(len(about["questions"])), str(about["trials"])]
+    [item] = [line for line in content.splitlines() if line.startswith("<li>") and "own" in line]
+    assert re.findall(r"</span> (\d+) ·", item) == counts
+    assert f"<bdi>{html.escape(str(about['mode']))}</bdi></li>" in item
+
+
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_refused(runs: list[Path], own: Path, tmp_path: Path, kind: str) -> None:
     damage, message = REFUSED[kind]
@@ -172,8 +196,9 @@ def test_what_is_refused(runs: list[Path], own: Path, tmp_path: Path, kind: str)
 
 
 def test_a_run_beside_itself_and_one_without_a_folder(runs: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="same path"):
-        write_page(runs[0], tmp_path / "page.html", compare=[runs[0]])
+    for folder in (runs[0], runs[0].parent):
+        with pytest.raises(InputError, match="given twice: name another run"):
+            write_page(runs[0], tmp_path / "page.html", compare=[folder])
     with StepEvaluator(
         "mini", lambda tasks: ["猫"] * len(tasks), every=1, questions=1
     ) as evaluator:
@@ -205,7 +230,9 @@ def test_the_command(runs: list[Path], tmp_path: Path) -> None:
     done = helpers.pfgen("curve", *runs, "--out", tmp_path / "page.html")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "expected.html").read_bytes()
-    assert helpers.pfgen("curve", runs[0], "--out", tmp_path / "c.svg").returncode == 0
+    written(tmp_path / "expected.html", runs[0].parent, runs[1])  # as if it had checkpoints
+    assert (tmp_path / "page.html").read_bytes() == (tmp_path / "expected.html").read_bytes()
+    assert helpers.pfgen("curve", runs[0].parent, "--out", tmp_path / "c.svg").returncode == 0
     assert (tmp_path / "c.svg").read_text().startswith("<?xml")
     wrong = helpers.pfgen("curve", *runs, "--out", tmp_path / "d.svg")
     assert (wrong.returncode, "a picture shows one curve" in wrong.stderr) == (2, True)
@@ -263,7 +290,7 @@ def test_steps_are_chosen(page: Page, shown: str, runs: list[Path]) -> None:
     expect(headings).to_have_text(["Step 0", "Step 20", "Step 30"])
     page.get_by_role("button", name="日本語").click()
     expect(headings).to_have_text(["ステップ 0", "ステップ 20", "ステップ 30"])
-    expect(page).to_have_title("学習曲線 · pfgen-bench")
+    expect(page).to_have_title("学習曲線 · pfgen-rs")
 
 
 def test_figures_and_tables(page: Page, shown: str) -> None:
@@ -277,6 +304,9 @@ def test_figures_and_tables(page: Page, shown: str) -> None:
     assert figures.nth(0).locator(".line").count() == 2
     assert figures.nth(0).locator(".point").count() == 8
     assert figures.nth(4).locator(".point").count() == 3
+    labels = "f => [...f.querySelectorAll('text')].map(t => t.textContent)"
+    for figure in figures.all()[:4]:  # of metrics that are at least 0
+        assert not [text for text in figure.evaluate(labels) if "−" in text]
     field(page, "Horizontal axis").select_option("Tokens")
     titles = page.locator("#figures svg").nth(0).locator("title").all_text_contents()
     assert titles[3].startswith("first/pfgen · 30,000 · 0.")

@@ -23,8 +23,10 @@ def contamination(
     benchmark: options.BenchmarkName = None,
     text_field: Annotated[str, typer.Option(metavar="KEY", help="Key of the text.")] = "text",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Key of the id.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, max=100, help="Length of n-grams.")] = 8,
-    coverage: Annotated[float, typer.Option(help="Share of n-grams that has to be found.")] = 0.9,
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, max=100, metavar="N", help="Size of n-grams.")
+    ] = 8,
+    coverage: Annotated[float, typer.Option(metavar="SHARE", help="Of n-grams to find.")] = 0.9,
     out: Annotated[
         Path | None,
         options.out_option("FILE", "Write all hits to this table.", callback=options.table_path),

@@ -25,6 +25,8 @@ def curve(
 ) -> None:
     """Write the page or the picture of a learning curve, and of others beside it.
 
+    A folder of checkpoints stands for the curve in its folder `pfgen`, where `watch` writes it.
+
     A page (.html) shows the score and its parts with intervals, tasks of llm-jp-eval, other runs in the same
     axes, differences from them paired by question, and the answers of the steps side by side. It is one file
     in Japanese and English. Of more than 10 million characters of answers, it has those of every second,
@@ -42,11 +44,11 @@ def curve(
     - `pfgen-rs curve checkpoints/pfgen --out curve.svg`
     """
     from pfgen_rs import training
-    from pfgen_rs.training.curve import CURVE
+    from pfgen_rs.training.curve import CURVE, curve_folder
 
     if out.suffix.lower() == ".html":
         training.write_page(folder, out, compare=others or ())
     elif others:
         raise typer.BadParameter("a picture shows one curve: write a page (.html) to compare runs")
     else:
-        training.plot_curve(training.read_curve(folder / CURVE)[0], out)
+        training.plot_curve(training.read_curve(curve_folder(folder) / CURVE)[0], out)

@@ -17,8 +17,8 @@ FORMULA, NUMBER = r"(?s)^[=+\-@\t\r].", r"^[+-]?\d[\d.,]*(e[+-]?\d+)?%?$"
 """What begins a cell that spreadsheets run, and which such cells are but numbers."""
 
 # Includes what the published format leaves alone: addresses, mentions, formulas. Text does not begin a line,
-# so what acts only there may stay.
-_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~:@$&]|\.(?![0-9])")
+# so what acts only there may stay, and so may ends of sentences.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]<>#!|~@$&]|:(?! )|\.(?![0-9 ]|$)")
 
 
 def cell_text(text: str) -> str:

@@ -33,6 +33,8 @@ Axis = Literal["step", "tokens"]
 
 
 CURVE = "curve.parquet"
+FOLDER = "pfgen"
+"""The default folder for the curve of checkpoints, in theirs."""
 ANSWERS = "answers"
 OUTPUTS = "task_answers"
 _SAMPLE = "pfgen_rs.sample"
@@ -55,6 +57,12 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 SCHEMA = pl.Schema(_COLUMNS)
 """The columns of every curve. Those about tasks of llm-jp-eval follow them; see `TaskSample.schema`."""
+
+
+def curve_folder(folder: str | os.PathLike[str]) -> Path:
+    """Returns the folder with a curve: the given one, or that of `watch` in a folder of checkpoints."""
+    outer, inner = Path(folder), Path(folder) / FOLDER
+    return inner if (inner / CURVE).is_file() and not (outer / CURVE).exists() else outer
 
 
 def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, Any]]:

@@ -57,10 +57,12 @@ def write_page(
     """Write the page of the learning curve in `folder` to one HTML file, in Japanese and English.
 
     `compare`: folders of other runs' curves, shown in the same axes, with differences (`folder` minus the
-    other one) at common steps, paired by question. The page has the answers of all steps; of more than
-    10 million characters, it has those of every second, third, … step, and of an answer the first 2,000
-    characters. Raises `InputError` for missing or invalid files and curves of another benchmark or other
-    settings, and `OutputError`.
+    other one) at common steps, paired by question. Runs may differ in questions, trials, modes and prompts;
+    the page then says so. A folder of checkpoints stands for the curve in its folder `pfgen`.
+
+    The page has the answers of all steps; of more than 10 million characters, it has those of every second,
+    third, … step, and of an answer the first 2,000 characters. Raises `InputError` for missing or invalid
+    files, a run given twice, and curves of another benchmark or other settings of scores, and `OutputError`.
     """
     from pfgen_rs.report.site import pages  # loads jinja2
 
@@ -81,6 +83,7 @@ def write_page(
         here="",
         **figures,
         runs=runs,
+        differing=_differing(runs),
         left_out=left_out,
         payloads=payloads,
         signature=str(signature),
@@ -90,8 +93,11 @@ def write_page(
 
 def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
     """Read the curves in folders, named by the ends of their paths. Raises `InputError`."""
-    paths = [Path(folder) for folder in folders]
-    names = run_files.output_names([str(path.resolve()) for path in paths]) if paths else []
+    paths = [curve.curve_folder(folder) for folder in folders]
+    places = [str(path.resolve()) for path in paths]
+    if twice := [place for place in places if places.count(place) > 1]:
+        raise InputError("the curve is given twice: name another run", path=Path(twice[0]))
+    names = run_files.output_names(places)
     return [_read_run(name, path) for name, path in zip(names, paths, strict=True)]
 
 
@@ -114,6 +120,13 @@ def _read_run(name: str, folder: Path) -> Run:
     numbers = pl.selectors.float()  # of which JSON has only finite ones
     finite = table.with_columns(pl.when(numbers.is_finite()).then(numbers))
     return Run(name, folder, finite.to_dicts(), about)
+
+
+def _differing(runs: Sequence[Run]) -> set[str]:
+    """Returns first words of settings in which runs differ: `questions`, `tasks` and its settings, …."""
+    first = runs[0].about
+    pairs = ((key, run.about) for run in runs for key in first.keys() | run.about.keys())
+    return {key.split("_")[0] for key, own in pairs if own.get(key) != first.get(key)}
 
 
 def _task_columns(runs: Sequence[Run]) -> list[str]:

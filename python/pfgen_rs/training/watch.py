@@ -22,8 +22,7 @@ from pfgen_rs.training.checkpoints import Checkpoint, Print, Settling, find_chec
 from pfgen_rs.training.loggers import Logger, named
 from pfgen_rs.training.serving import EngineFor, Job
 
-FOLDER = "pfgen"
-"""The default folder for the curve, in that of the checkpoints."""
+FOLDER = curve.FOLDER
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
 # Folders of curves: locks of a process do not exclude itself, and closing a file drops them all.

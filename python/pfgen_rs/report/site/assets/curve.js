@@ -30,11 +30,16 @@
   /** The place of values between two ends of a drawing. */
   const scale = (low, high, from, to) => (value) => Number((from + ((value - low) / (high - low)) * (to - from)).toFixed(1));
 
-  const range = (values, margin) => {
+  const within = (value, [least, most]) => Math.min(Math.max(value, least), most);
+
+  /** Ends of an axis: those of values and a margin, within what there can be (unless values are beyond). */
+  const range = (values, margin, [least, most]) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    const more = (high - low) * margin || (high === low ? 0.05 * Math.abs(high) || 1 : 0);
-    return [low - more, high + more];
+    const more = (high - low) * margin || (high === low ? 0.05 * Math.abs(high) || 0.05 : 0);
+    return [Math.max(low - more, Math.min(least, low)), Math.min(high + more, Math.max(most, high))];
   };
+
+  const limitsOf = (column) => [parts.includes(column) ? 0 : -Infinity, parts.indexOf(column) > 1 ? 1 : Infinity]; // Fluency may be above 1
 
   /** Points of a run in a column; those without a value are gaps. */
   const pointsOf = (name, look, rows, column, x) => {
@@ -68,14 +73,16 @@
   };
 
   /** Lines in one figure, as wide as its place. */
-  const drawing = (lines, width, labels) => {
+  const drawing = (lines, width, labels, limits) => {
     const points = lines.flatMap((each) => each.points).filter((point) => isNumber(point.y));
-    const [left, right] = range(points.map((point) => point.x), 0);
-    const [bottom, top] = range(points.flatMap((point) => [point.y, point.low, point.high]).filter(isNumber), 0.05);
+    const [left, right] = range(points.map((point) => point.x), 0, [0, Infinity]);
+    const ends = range(points.flatMap(({ y, low, high }) => [y, ...[low, high].filter(isNumber).map((value) => within(value, limits))]), 0.05, limits);
+    const [bottom, top] = ends;
     const x = scale(left, right, edge.left, width - edge.right);
-    const y = scale(bottom, top, height - edge.bottom, edge.top);
+    const placed = scale(bottom, top, height - edge.bottom, edge.top);
+    const y = (value) => placed(within(value, ends));
     const rows = ticks(bottom, top, 5);
-    const columns = ticks(left, right, Math.max(2, Math.floor(width / 90))).values;
+    const columns = ticks(left, right, Math.max(2, Math.floor(width / 90))).values.filter(Number.isInteger);
     return drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": labels },
       ...rows.values.flatMap((value) => [
         drawn("path", { class: Math.abs(value) < 1e-12 ? "zero" : "grid", d: `M${edge.left} ${y(value)}H${width - edge.right}` }),
@@ -96,9 +103,9 @@
     all.push({ column: "difference", lines: differences.map((rows, i) => pointsOf(runs[i + 1].name, i + 1, rows, "difference", x)) });
     const wanted = all.filter(({ lines }) => lines.some(({ points }) => points.some((point) => isNumber(point.y))));
     figures.replaceChildren(...wanted.map(placeOf));
-    wanted.forEach(({ lines }, i) => { // their widths are known once all have their places
+    wanted.forEach(({ column, lines }, i) => { // their widths are known once all have their places
       const place = figures.children[i];
-      place.append(drawing(lines, Math.max(240, place.clientWidth - 34), place.firstChild.id));
+      place.append(drawing(lines, Math.max(240, place.clientWidth - 34), place.firstChild.id, limitsOf(column)));
     });
   };
 
