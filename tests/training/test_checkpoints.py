@@ -365,7 +365,7 @@ def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
         "mini",
     ]
     done = helpers.pfgen(*once, "--settle", "0")
-    assert done.returncode == 0
+    assert done.returncode == 1
     why = "(iter_0000100: latest_checkpointed_iteration.txt does not name this step or a later one)"
     assert done.stderr.splitlines()[1].endswith(f"not complete {why}")
     found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
