@@ -27,7 +27,7 @@ Server = Callable[[float, int], tuple[float, float | str | None]]
 (`""`), or a refusal (`None`, or the seconds in its `Retry-After`)."""
 
 
-class Leaping(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class Leaping(selectors.DefaultSelector):
     """Waits for nothing: time leaps to when something is due."""
 
     now = 0.0
@@ -57,7 +57,9 @@ def simulated(
             await asyncio.sleep(seconds)
             working -= reply == ""
             seen["answer" if reply == "" else "refusal"] += 1
-            return Answered(task, "") if reply == "" else Again("later", reply, busy="429")
+            if isinstance(reply, str):
+                return Answered(task, "")
+            return Again("later", reply, busy="429")
 
     async def asked() -> float:
         place, patience = Place("http://localhost", None), (1.0, 6, Backoff(), Waits())

@@ -79,8 +79,9 @@ class MessagesForm(Form):
         if thoughts and not texts:
             thought = "the server's answer has no text (only thinking; try a larger max_tokens)"
             return Failed(task, thought, cure="allow the model more tokens with --max-tokens")
+        said = named(reason, key)
         details = Details(
-            finish_reason=_REASONS.get(said := named(reason, key), said),
+            finish_reason=said and _REASONS.get(said, said),
             reasoning="\n".join(thoughts) or None,
             usage=self.usage(reply) or None,
             model=named(reply.get("model"), key),
