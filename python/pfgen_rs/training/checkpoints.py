@@ -70,7 +70,7 @@ class Checkpoint(NamedTuple):
         if marker.exists():  # of NeMo, which has it also while it removes a checkpoint
             return f"{marker.name} exists"
         if convention.tracker and _tracked(path.with_name(convention.tracker)) < self.step:
-            return f"{convention.tracker} does not name this step or a later one"
+            return _unnamed(path.with_name(convention.tracker), convention)
         if convention.within and not any((path / name).exists() for name in convention.within):
             return f"{' or '.join(convention.within)} is missing"
         torn = next((file for file, *_ in _files(path) if not _is_whole(Path(file))), None)
@@ -190,6 +190,15 @@ def _tracked(path: Path) -> int:
     return int(steps[-1]) if steps else -1
 
 
+def _unnamed(tracker: Path, convention: Convention) -> str:
+    """What is wrong with a tracker, and what to do if the checkpoints have none."""
+    with suppress(OSError, ValueError):
+        if _numbers(tracker.read_text("utf-8")[:1000]):
+            return f"{tracker.name} does not name this step or a later one"
+    without = f"--pattern '{convention.form.replace(_NUMBER, _PLACE)}' does without"
+    return f"{tracker.name} {'names no step' if tracker.exists() else 'is missing'}: {without}"
+
+
 def _is_whole(path: Path) -> bool:
     """Whether a file is as long as it says, and what it needs is beside it."""
     shard = _SHARD.fullmatch(path.name)
@@ -228,9 +237,10 @@ def _is_archive(path: Path) -> bool:
 
 def _is_tar(path: Path) -> bool:
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        if file.read(2) == b"\x1f\x8b":  # packed, and its end is known only when it is unpacked
+            return True
         file.seek(-1024, os.SEEK_END)
-        return packed or file.read() == bytes(1024)
+        return file.read() == bytes(1024)
 
 
 _CHECKS: Mapping[tuple[str, ...], Callable[[Path], bool]] = {
