@@ -36,6 +36,7 @@ SMALL = benchmark(
     },
     {"question_id": "Q2", "question": "風呂敷？", "answers": {"A": [OTHER, OTHER[:-9]]}},
 )
+N_REFUSED = (0, -1, 101, 2**70, 2.5, "8", True)
 WIDE = str.maketrans({"、": " , ", "。": "\n", "光": "光", "カ": "ｶ"})
 
 
@@ -180,7 +181,9 @@ def test_formats_folders_and_threads_make_no_difference(tmp_path: Path) -> None:
         found = contamination(path, SMALL, text_field=field, id_field="id", threads=2)
         different = ["file", "line"]
         assert_frame_equal(found.hits.drop(different), expected.hits.drop(different))
-        assert found.to_dict() == expected.to_dict()
+        unread = {"sentence": f"{expected} Not read: 1 file.", "skipped_files": 1}
+        others = unread if path.name == "folder" else {}
+        assert found.to_dict() == expected.to_dict() | others
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,7 @@ def test_formats_folders_and_threads_make_no_difference(tmp_path: Path) -> None:
         (b'{"text": "\\ud800"}\n', {}, InputError, "line 1: .*surrogate"),
         (b'{"text": null}\n', {}, InputError, "line 1: 'text': expected a string"),
         (b'{"text": "x"\n', {}, InputError, "line 1: is not JSON"),
-        (b"", {"n": 0}, SettingsError, "n must be at least 1"),
+        *((b"", {"n": n}, SettingsError, f"n must be a whole.* not {n!r}") for n in N_REFUSED),
         (b"", {"coverage": 1.5}, SettingsError, "coverage"),
         (b"", {"out": "c.jsonl"}, OutputError, "one of the inputs"),
         (b"", {"out": "hits.doc"}, OutputError, "unknown format"),
@@ -228,6 +231,34 @@ def test_lines_that_cannot_be_read_are_skipped_or_replaced(tmp_path: Path) -> No
     tokens = benchmark({"answers": {"A": [[1, 2], [3]]}}, settings=Settings(unit="token"))
     with pytest.raises(InputError, match="token ids"):
         contamination(path, tokens)
+
+
+def test_a_folder_is_all_its_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, linked = tmp_path / "folder", tmp_path / "linked"
+    for each in (folder / ".hidden", folder / "inner", linked):
+        each.mkdir(parents=True)
+    for name in ("trials.jsonl", "shard.jsonl", "journal.JSONL", ".hidden/a.jsonl", ".b.jsonl"):
+        write(folder / name, [ANSWER])
+    write(linked / "c.jsonl", [OTHER])
+    for link, to in (("l", linked), ("again", linked), ("loop", folder), ("inner/up", folder)):
+        (folder / link).symlink_to(to)
+    for name in ("config.json", "x.arrow.xz", "part-00000", "notes.txt.bz2"):
+        (folder / name).write_text("[1, 2]")
+    found = contamination([folder, f"{folder}/inner/../shard.jsonl"], SMALL, id_field="nope")
+    assert (found.documents, found.skipped_files, found.in_doubt) == (4, 4, ["Q1", "Q2"])
+    assert found.sentence.endswith(" Not read: 4 files.")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"not read: 4 files, such as {folder}/config.json",
+        "no hit has an id: choose another key than 'nope' with --id-field",
+    ]
+    assert contamination(folder / "shard.jsonl", SMALL).in_doubt == ["Q1"]
+
+
+@pytest.mark.parametrize("ids", [[b"\xff"], [{"a": 1}], [[1]]])
+def test_ids_in_tables_are_texts_or_numbers(tmp_path: Path, ids: Any) -> None:
+    pl.DataFrame({"text": [ANSWER], "id": ids}).write_parquet(tmp_path / "c.parquet")
+    with pytest.raises(InputError, match="'id' must be text or numbers"):
+        contamination(tmp_path / "c.parquet", SMALL, id_field="id")
 
 
 def test_the_command(tmp_path: Path, mini: Benchmark) -> None:

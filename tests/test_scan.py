@@ -266,6 +266,36 @@ def test_files_with_other_columns_are_one_table(benchmark: Benchmark, tmp_path: 
             scan(wrong, benchmark, keep="all" if wrong is paths else ["nope"])
 
 
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((pl.Binary, pl.Int64), "type Binary"),
+        ((pl.List(pl.Null), pl.List(pl.Int64)), pl.List(pl.Int64)),
+        ((pl.List(pl.Null), pl.Int64), r"type List\(Null\)"),
+        ((pl.List(pl.Null), pl.Null), pl.List(pl.Null)),
+        ((pl.Enum(["a"]), pl.Null), pl.String),
+    ],
+)
+def test_types_of_a_column_that_differ_between_files(
+    benchmark: Benchmark, tmp_path: Path, kinds: Any, expected: Any
+) -> None:
+    for at, kind in enumerate(kinds):
+        table = pl.DataFrame(GOOD, schema=["question", "answer"], orient="row").with_columns(
+            pl.lit(None, kind).alias("k"), pl.lit(1).alias("")
+        )
+        table.write_parquet(tmp_path / f"{at}.parquet")
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            scan(str(tmp_path / "*.parquet"), benchmark)
+        return
+    frame = scan(str(tmp_path / "*.parquet"), benchmark).collect()
+    assert (frame.schema["k"], frame.height, "" in frame.columns) == (
+        expected,
+        2 * len(GOOD),
+        False,
+    )
+
+
 def test_a_pipe_keeps_its_columns(benchmark: Benchmark, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.jsonl"
     os.mkfifo(pipe)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import run_files, source
 from pfgen_rs.io.chunk import Chunk, Kept, Options
 from pfgen_rs.io.reading import read_ahead
@@ -35,8 +35,18 @@ _KINDS = {**dict.fromkeys(_COLUMNS, pl.String()), **_NUMBERS, "coverage": pl.Flo
 HITS = pl.Schema(_KINDS)
 """The columns of `Contamination.hits`."""
 _LOG = logging.getLogger(__name__)
-_READ = re.compile(r"(?i)\.(jsonl?|ndjson|csv|tsv|parquet|arrow|feather|ipc)(\.(gz|xz|zst))?$")
+_READ = re.compile(  # config.json and the like are about the files beside them
+    r"(?i)(?!(config|result|generation)\.json$)"
+    r".*\.((jsonl?|ndjson|csv|tsv)(\.(gz|xz|zst))?|parquet|arrow|feather|ipc)$"
+)
 _ADVICE = ("choose another with --text-field (in Python: text_field=)",) * 2
+
+
+class Corpus(NamedTuple):
+    """Files of documents, and the names of other files in their folders, which are not read."""
+
+    files: list[source.Source]
+    others: list[str]
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,10 @@ class Contamination:
     `share` (`found / references`, null where none was looked for).
 
     `documents`: number of documents read. `contaminated`: of those with a reference answer. `skipped`: lines
-    left out since they cannot be read. `too_short`: texts of the benchmark with fewer than `n` characters,
-    which were not looked for. `coverage`: the share of n-grams that was asked for.
+    left out since they cannot be read. `skipped_files`: files (and unreadable folders) in folders of the
+    corpus that are not read: names of no known format, `config.json`, `result.json` and `generation.json`.
+    `too_short`: texts of the benchmark with fewer than `n` characters, which were not looked for. `coverage`:
+    the share of n-grams that was asked for.
 
     >>> import pfgen_rs
     >>> run = pfgen_rs.sample_runs()["faithful"]
@@ -69,6 +81,7 @@ class Contamination:
     documents: int
     contaminated: int
     skipped: int
+    skipped_files: int
     hit_count: int
     too_short: int
     n: int
@@ -93,15 +106,18 @@ class Contamination:
 
     @property
     def sentence(self) -> str:
-        """What was found, in a sentence or two."""
+        """What was found, and how much was not read, in a few sentences."""
+        left = {"document": self.skipped, "file": self.skipped_files}
+        skipped = " and ".join(counted(count, what) for what, count in left.items() if count)
+        unread = f" Not read: {skipped}." if skipped else ""
         documents, doubtful = counted(self.documents, "document"), self.in_doubt
         if not doubtful:
-            return f"No score is in doubt: no reference answer was found in {documents}."
+            return f"No score is in doubt: no reference answer was found in {documents}.{unread}"
         found, references = self.questions.select(pl.col("found", "references").sum()).row(0)
         return (
             f"The scores of {len(doubtful)} of {counted(len(self.questions), 'question')} are in doubt: "
             f"{shortened(', '.join(doubtful))}. {found:,} of {references:,} reference answers were found, in "
-            f"{self.contaminated:,} of {documents}."
+            f"{self.contaminated:,} of {documents}.{unread}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +138,7 @@ class Contamination:
 
 
 def contamination(
-    corpus: run_files.Paths | Sequence[source.Source],
+    corpus: run_files.Paths | Corpus,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     text_field: str = "text",
@@ -139,9 +155,10 @@ def contamination(
     """Find documents of a corpus that contain questions and reference answers of a benchmark.
 
     `corpus`: files as `score_file` takes them, folders, globs, URLs, a list of these, or what `corpus_files`
-    returns; of a folder, all files of known formats are read. `text_field`: the key or column of a document's
-    text. `id_field`: that of its id, if hits are to have it. `benchmark`: as for `score_file`; its answers
-    must be texts.
+    returns; of a folder, all files of known formats are read, also behind links, but not hidden ones. A file
+    that is met again is read once. `text_field`: the key or column of a document's text. `id_field`: that of
+    its id, a text or number, if hits are to have it. `benchmark`: as for `score_file`; its answers must be
+    texts. `n`: at most 100.
 
     Texts are compared by their letters and digits alone, after compatibility decomposition and in lower case.
     A document contains a text if some stretch of it, at most twice as long as the text, has at least the
@@ -159,14 +176,16 @@ def contamination(
     >>> found.documents, found.in_doubt
     (140, ['Q09', 'Q12', 'Q14'])
     """
-    files = corpus_files(corpus, storage_options)
+    files, others = corpus if isinstance(corpus, Corpus) else corpus_files(corpus, storage_options)
+    if others:
+        _LOG.warning("not read: %s, such as %s", counted(len(others), "file"), others[0])
     if out is not None:
         run_files.refuse_overwriting(out, [file.path for file in files])
     finder = _Finder(resolve(benchmark, None), n, coverage, threads)
     kept = () if id_field is None else (Kept(id_field, "id", pl.String()),)
     # A document is read as an answer that is its own question.
     options = Options(text_field, text_field, skip_bad_lines, advice=_ADVICE, think="keep")
-    options = replace(options, keep=kept, replace_invalid=replace_invalid)
+    options = replace(options, keep=kept, replace_invalid=replace_invalid, use_config=False)
     with _table(out) as table, read_ahead(files, options) as readings:
         for reading in readings:
             for chunk in reading:
@@ -178,29 +197,48 @@ def contamination(
                 if progress is not None:
                     progress(reading.source, chunk.read, len(chunk))
                 del chunk, hits  # before the next ones are read
-    return finder.result()
+    return finder.result(len(others), id_field)
 
 
 def corpus_files(
-    corpus: run_files.Paths | Sequence[source.Source],
-    storage_options: Mapping[str, Any] | None = None,
-) -> list[source.Source]:
-    """Returns the files that paths, folders, globs and URLs stand for. Raises `InputError`."""
+    corpus: run_files.Paths, storage_options: Mapping[str, Any] | None = None
+) -> Corpus:
+    """Returns the files that paths, folders, globs and URLs stand for, each once. Raises `InputError`."""
     given = [corpus] if isinstance(corpus, str | os.PathLike) else corpus
-    patterns = [os.fspath(each) for each in given if not isinstance(each, source.Source)]
+    patterns = [os.fspath(each) for each in given]
     storage = source.storage_for(patterns, storage_options)
-    paths = (file for path in run_files.expand(patterns, storage) for file in _files_of(path))
-    opened = [each for each in given if isinstance(each, source.Source)]
-    return [*opened, *source.opened_sources(dict.fromkeys(paths), storage)]
+    found: dict[str, tuple[str, bool]] = {}
+    for path in run_files.expand(patterns, storage):
+        for name, is_read in _files_of(path):
+            place = os.path.realpath(name) if os.path.exists(name) else name  # noqa: PTH110 - "a\0b"
+            if is_read or place not in found:
+                found[place] = (name, is_read)
+    read, others = (
+        [name for name, each in found.values() if each is kind] for kind in (True, False)
+    )
+    return Corpus(source.opened_sources(read, storage), others)
 
 
-def _files_of(path: str) -> list[str]:
-    """Returns the files of known formats below a folder, sorted; a run's folder is itself, as is a file."""
-    folder = Path(path)
-    if path == "-" or source.is_dataset(folder) or run_files.run_file(folder):
-        return [path]
-    found = (str(f) for f in folder.rglob("[!.]*") if _READ.search(f.name) and f.is_file())
-    return sorted(found) or [path]
+def _files_of(path: str) -> list[tuple[str, bool]]:
+    """Returns files and datasets below a folder, sorted, and whether each is read; a file is itself.
+
+    Links are followed. Hidden files and folders are left out.
+    """
+    found: list[tuple[str, bool]] = []
+    seen = set()
+    refuse = lambda error: found.append((error.filename, False))  # noqa: E731
+    walked = os.walk(path, onerror=refuse, followlinks=True)
+    for place, folders, files in walked if os.path.isdir(path) else ():  # noqa: PTH112 - "a\0b"
+        folder, real = Path(place), os.path.realpath(place)
+        if source.is_dataset(folder) or real in seen:
+            found += [] if real in seen else [(place, True)]
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for file in (folder / name for name in files if not name.startswith(".")):
+            found.append((str(file), _READ.match(file.name) is not None and file.is_file()))
+    return sorted(found) if any(is_read for _, is_read in found) else [(path, True)]
 
 
 @contextmanager
@@ -222,6 +260,8 @@ class _Finder:
     """Finds the texts of a benchmark in chunks of documents, and counts."""
 
     def __init__(self, benchmark: Benchmark, n: int, coverage: float, threads: int | None) -> None:
+        if type(n) is not int or not 1 <= n <= 100:
+            raise SettingsError(f"n must be a whole number from 1 to 100, not {n!r}")
         if any(question.has_tokens for question in benchmark):
             raise InputError("the reference answers are token ids, which no text contains")
         self._benchmark = benchmark
@@ -266,7 +306,7 @@ class _Finder:
             pairs = np.unique(np.stack([rows[of_kind], owners[of_kind]]), axis=1)
             counts += np.bincount(pairs[1], minlength=len(counts))
 
-    def result(self) -> Contamination:
+    def result(self, skipped_files: int, id_field: str | None) -> Contamination:
         """Returns what was found in all chunks."""
         looked_for, most = self._native.grams() > 0, len(self._benchmark)
         of_question = [
@@ -277,7 +317,9 @@ class _Finder:
         questions = pl.DataFrame([*named, *self._documents, *of_question], schema=QUESTIONS)
         share = pl.when(pl.col("references") > 0).then(pl.col("found") / pl.col("references"))
         hits, questions = pl.concat(self._kept), questions.with_columns(share=share)
-        about: dict[str, Any] = {**self._counts, **self._about}
+        if id_field is not None and len(hits) and not hits["id"].count():
+            _LOG.warning("no hit has an id: choose another key than %r with --id-field", id_field)
+        about: dict[str, Any] = {**self._counts, **self._about, "skipped_files": skipped_files}
         return Contamination(hits, questions, too_short=int((~looked_for).sum()), **about)
 
 

@@ -61,17 +61,12 @@ def scan(
     `score_batch` takes it: it keeps its columns, and `question_id`, `length`, the metrics, shares and
     `signature` are appended (`InputError` where it has one of that name).
 
-    `keep`: which other columns of files are there: `"all"`, `"none"`, or these names. Those of tables keep
-    their types, also nested ones; values of JSON are text (nested ones as JSON), `"all"` being the keys in
-    the first 256 KiB of each file. A name that the table already has gets the prefix `input_`. A query reads
-    only those that it uses.
+    `keep`: which other columns of files are there: `"all"` that have a name, `"none"`, or these names. Those
+    of tables keep their types, also nested ones, but categories and columns of nulls become text; values of
+    JSON are text (nested ones as JSON), `"all"` being the keys in the first 256 KiB of each file. A name that
+    the table already has gets the prefix `input_`. A query reads only those that it uses.
 
     Files may be URLs, also globs, read with `storage_options` as by `score_file`.
-
-    `keep`: which other columns of files are in the table: all, `"none"`, or these names. Those of tables have
-    their types, also nested ones; values of JSON are text (nested ones as JSON), under the keys that occur in
-    the first 256 KiB of a file. A name that the table has already gets the prefix `input_`. Only what the
-    query uses is read.
 
     Names and types of the columns of files are read now; nothing else is before the query runs, and nothing
     is scored. Memory stays bounded where it streams, as with `sink_parquet` or

@@ -303,11 +303,14 @@ def test_the_proxy_of_the_environment_is_used_unless_it_is_bypassed(
         monkeypatch.setenv("http_proxy", "socks5://user:s3cret@127.0.0.1:9")
         said = "proxy that the environment names for http is"
         with pytest.raises(GenerationError, match=said) as caught:
-            list(engine(server).generate(tasks(), Parameters()))
+            list(asking.generate(tasks(), Parameters()))
         assert "s3cret" not in str(caught.value)
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        assert len(list(engine(server).generate(tasks(), Parameters()))) == 1
+        assert len(list(engine(server).generate(tasks(), Parameters()))) == 1  # on this machine
         assert server.asked[-1].path == "/v1/completions"
+        monkeypatch.setenv("no_proxy", "elsewhere.lan")
+        with pytest.raises(GenerationError, match="elsewhere") as bypassed:
+            list(asking.generate(tasks(), Parameters()))
+        assert "proxy" not in str(bypassed.value)
 
 
 def test_passwords_and_cookies_of_others_do_not_replace_the_key(
@@ -668,6 +671,21 @@ def test_the_first_timeout_is_told_at_once_and_only_the_first(
     said = "a request timed out: no answer within 0.5 seconds (--set timeout=…, retries=…)"
     assert caplog.record_tuples == [("pfgen_rs.generate", logging.WARNING, said)]
     assert 0.5 <= caplog.records[0].created - begun < 1.0
+
+
+def test_a_long_timeout_is_not_rounded_up_to_whole_seconds() -> None:
+    from pfgen_rs.ask import client
+
+    async def opened() -> Any:
+        asking = OpenAIEngine("m", base_url="http://127.0.0.1:1/v1", timeout=5.5)
+        connection = client.Connection(**asking.connection)
+        connection.open()
+        await connection.__aexit__()
+        return connection._http.timeout
+
+    limits = asyncio.run(opened())
+    assert limits.total == 5.5
+    assert limits.total < limits.ceil_threshold  # of aiohttp, which rounds from there on
 
 
 def test_a_server_that_accepts_no_connection(

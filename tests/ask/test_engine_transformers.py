@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -214,6 +215,19 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         TransformersEngine("m", dtype="float17")
     with pytest.raises(SettingsError, match="batch_size"):
         TransformersEngine("m", batch_size=0)
+
+
+@pytest.mark.parametrize("part", ["", ".1."])
+def test_weights_that_are_missing(folder: Path, tmp_path: Path, part: str) -> None:
+    """All of them, as in files of a compiled model, or those of a layer; transformers makes them up."""
+    files = pytest.importorskip("safetensors.torch")
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "model.safetensors"
+    weights = files.load_file(path).items()
+    renamed = {f"_orig_mod.{name}" if part in name else name: each for name, each in weights}
+    files.save_file(renamed, path, {"format": "pt"})
+    with pytest.raises(GenerationError, match=r"weights are missing from its files \(.*, …\)"):
+        list(engine(tmp_path).generate(tasks(1), SOME))
 
 
 def judged(folder: Path, asked: Sequence[Task], batch: int = 4, **more: Any) -> list[Details]:

@@ -338,7 +338,7 @@ def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch)
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    for hit in range(1, 6):  # configuration, three trials, packed trials
+    for hit in range(1, 6):  # configuration, three trials, packed trials; then the summary
         left, asked = hit, FakeEngine()
         with pytest.raises(pfgen_rs.OutputError, match="No space left"):
             place.run(asked, RunConfig("fake", f"full/{hit}"))

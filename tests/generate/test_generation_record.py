@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,11 @@ import fault_server as faults
 from engine_tasks import engine
 from fault_server import Asked, FaultServer, Handler
 from generating import FakeEngine, Place, answer_to, journal
-from pfgen_rs import leaderboard, score_file
+from pfgen_rs import OutputError, leaderboard, score_file
 from pfgen_rs.ask.costs import Prices
-from pfgen_rs.ask.protocol import Usage
+from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Usage
 from pfgen_rs.generate import RunConfig, Task
+from pfgen_rs.io import atomic
 from pfgen_rs.io.run_files import packed_trials
 from pfgen_rs.runs.generation import generation_of, is_odd, summarised, told
 
@@ -62,11 +66,12 @@ def test_what_is_told_of_records(changes: list[dict[str, Any]], said: str) -> No
 
 def test_old_and_foreign_records_are_counted_as_far_as_they_go() -> None:
     foreign = {"served": ["x"], "usage": [1], "seconds": "1", "empty": -1, "attempts": 10**400}
-    found = summarised([OLD, {**NEW, "timestamp": "1"}, foreign])
-    assert found["answers"] == 3
+    found = summarised([OLD, {**NEW, "timestamp": "1"}, foreign, {"seconds": 10**400}])
+    assert found["answers"] == 4
     assert found["cut"] == {"answers": 0, "known": 2, "share": 0.0}
     assert found["asked_again"] == {"answers": 0, "known": 1, "share": 0.0}
     assert found["said"]["served"][0] == {"value": "a", "answers": 2, "first": "1", "last": "2"}
+    assert found["said"]["served"][1]["last"] == ""
     assert found["counted"]["seconds"]["percentiles"]["95"] == 0.5
     assert summarised([])["cut"]["share"] is None
 
@@ -99,7 +104,8 @@ def test_each_call_writes_what_the_journal_says(place: Place) -> None:
     assert [each["given_up"] for each in second["calls"]] == [0, 2]
     assert second["calls"][1]["failed"] == 2
     assert second["calls"][1]["client"] is None  # too long
-    assert second["cost"] == {"amount": 0.0, "shown": "0.00 JPY"}
+    assert second["cost"] == {"amount": 0.0, "shown": "0.00 JPY", "answers": 0}
+    assert "cost 0.00 JPY for 0 of 4 answers" in told(second)
 
     content = (place.folder / "generation.json").read_bytes()
     records = journal(place.folder)
@@ -112,8 +118,88 @@ def test_each_call_writes_what_the_journal_says(place: Place) -> None:
     assert {key: third[key] for key in summarised(records)} == summarised(records)
 
 
+class Dies(FakeEngine):
+    def __init__(self) -> None:
+        super().__init__(lambda _: KeyError("the real error"))
+
+
+@pytest.mark.parametrize("engine_type", [FakeEngine, Dies])
+@pytest.mark.parametrize("noted", ["text", lambda: 1 / 0, lambda: {(1, 2): 3}, lambda: math.nan])
+def test_notes_of_an_engine_end_nothing(
+    place: Place, engine_type: type[FakeEngine], noted: Any
+) -> None:
+    asked = engine_type()
+    asked.notes = noted  # type: ignore[attr-defined]
+    with pytest.raises(KeyError, match="real") if engine_type is Dies else nullcontext():
+        place.run(asked)
+    [call] = of(place.folder)["calls"]
+    assert call["client"] is None
+
+
+def test_a_summary_that_cannot_be_written_is_a_warning(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    place.run(FakeEngine(), trials=1)
+    (place.folder / "generation.json").unlink()
+    (place.folder / "generation.json").mkdir()
+    assert place.run(FakeEngine(), trials=2, score=True).result is not None
+    assert len(packed_trials(place.folder, 2)[1]) == 0
+    assert "generation.json is not up to date" in caplog.text
+
+
+def test_only_answers_that_were_appended_are_new(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = atomic.append
+
+    def append(path: Path, file: Any, size: int, content: bytes) -> None:
+        if size:
+            raise OutputError("full")
+        real(path, file, size, content)
+
+    monkeypatch.setattr(atomic, "append", append)
+    with pytest.raises(OutputError, match="full"):
+        place.run(FakeEngine())
+    assert of(place.folder)["calls"][0]["new"] == len(journal(place.folder)) == 1
+
+
+def test_a_broken_journal_is_a_warning_for_what_is_scored(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = place.run(FakeEngine(), trials=1).folder
+    with (folder / "journal.jsonl").open("ab") as file:
+        file.write(b"[]\n")
+    result = score_file(folder, place.benchmark)
+    assert result.generation is None
+    assert result.to_html()
+    assert "journal.jsonl, line 3" in caplog.text
+
+
+def test_a_server_that_invents_names_is_told_of_for_a_while(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Inventive(FakeEngine):
+        def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+            for number, task in enumerate(tasks):
+                yield Answered(task, answer_to(task), Details(model=f"m{number}"))
+
+    folder = place.run(Inventive(), trials=20).folder
+    assert len(caplog.messages) == 10
+    page = score_file(folder, place.benchmark).to_html()
+    assert ("m19<" in page, "m20<" in page, "<td>20</td>" in page) == (True, False, True)
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[" * 99999, b'{"answers": "many"}', b"\xff", None]
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[" * 99999,
+        b'{"answers": "many"}',
+        b"\xff",
+        *(b'"amount": %b' % n for n in (b"NaN", b"1e999", b"9" * 4000)),
+        None,
+    ],
 )
 def test_a_summary_that_is_damaged_or_old_is_not_believed(
     place: Place, content: bytes | None
@@ -125,10 +211,14 @@ def test_a_summary_that_is_damaged_or_old_is_not_believed(
     path = place.folder / "generation.json"
     if content is None:  # a process was killed
         place.run(FakeEngine(lambda task: answer_to(task) if task.trial < 3 else None), trials=4)
-        path.write_text(json.dumps({**of(place.folder), "journal_bytes": 1, "answers": 99}))
-        assert generation_of(str(place.folder)) == {**good, **summarised(journal(place.folder))}
+        cost = {"amount": 1.0, "shown": "1.00 JPY", "answers": 2}
+        old = {"journal_bytes": 1, "answers": 99, "cost": cost}
+        path.write_text(json.dumps({**of(place.folder), **old}))
+        found = generation_of(str(place.folder))
+        assert found == {**good, **summarised(journal(place.folder)), "cost": cost}
         return
-    path.write_bytes(content)
+    is_part = content.startswith(b'"')
+    path.write_bytes(path.read_bytes().replace(b'"amount": null', content) if is_part else content)
     assert generation_of(str(place.folder)) == summarised(journal(place.folder))
     (place.folder / "journal.jsonl").unlink()
     assert generation_of(str(place.folder)) is None

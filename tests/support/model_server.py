@@ -3,8 +3,9 @@
     model_server.py CHECKPOINT PORT PIDS
 
 A number: answers with so many letters. `exit`: ends at once. `silent`: listens, and answers nothing. `error`:
-answers tasks with status 500. `die`: ends at the third task. `hang`: answers no task. `stubborn N`: as N, but
-ignores SIGTERM and has a child that does, too. Appends to PIDS the ids of its processes and its port.
+answers tasks with status 500. `trickle`: never ends what it says. `key K`: expects the key K. `die`: ends at
+the third task. `hang`: answers no task. `stubborn N`: as N, but ignores SIGTERM and has a child that does,
+too. Appends to PIDS the ids of its processes and its port.
 """
 
 import json
@@ -42,6 +43,16 @@ class Handler(BaseHTTPRequestHandler):
         """Say what is served."""
         if kind == "silent":
             time.sleep(1000)
+        if kind == "trickle":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(1000):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+                time.sleep(0.1)
+        if kind == "key" and self.headers["authorization"] != f"Bearer {rest}":
+            self.reply(401, {})
+            return
         models = {"data": [{"id": f"served {checkpoint}"}]}
         self.reply(200, models if self.path == "/v1/models" else {})
 
@@ -56,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "error" or body["model"] != f"served {checkpoint}":
             self.reply(500, {"error": {"message": "broken"}})
             return
-        text = "a" * int(rest or (kind if kind.isdigit() else 1))
+        text = "a" * int(rest if rest.isdigit() else kind if kind.isdigit() else 1)
         self.reply(200, {"choices": [{"index": 0, "text": text, "finish_reason": "stop"}]})
 
     def reply(self, code: int, content: object) -> None:

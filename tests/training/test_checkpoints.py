@@ -132,7 +132,11 @@ def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
         ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", 500),
         *(("epoch=1-step=700.ckpt", 700), ("global_step1000-loss2", 1000)),
         *(("iter_0000250-hf4", 250), ("checkpoint-30", 30), ("run2.b40-seed7", 7)),
-        ("step_x", None),
+        *(
+            (name, None)
+            for name in ("step_x", "step_2k", "step_1.5k", "step_1e5", "step_1_000_000")
+        ),
+        *((name, None) for name in ("step_500万", "ckpt-2k", "step_5.bak", "step_5.deleting")),
     ],
 )
 def test_a_step_is_read_where_a_name_says_it(tmp_path: Path, name: str, step: int | None) -> None:
@@ -203,6 +207,13 @@ def tree(folder: Path, *names: str) -> None:
          [(5, "a-step=5-consumed_samples=12.0.ckpt")]),
         (["ep1-ba500-rank0.pt", "ep1-ba500-rank1.pt", "latest-rank0.pt", "ep2-ba900/"],
          [(500, "ep1-ba500-rank0.pt"), (900, "ep2-ba900")]),
+        ([f"step_{number}/" for number in ("2k", "1e5", "1.5k", "1_000_000", "5,000", "500万")], []),
+        (["step_5_optim/", "step_5_samples/", "step_5.bak/", "step_5.deleting/", "step_6.optim.pt"], []),
+        (["step_5_optim.pt", "step_5.pt", "step_6-v2.pth", "step_7_loss=2.5-last/"],
+         [(5, "step_5.pt"), (6, "step_6-v2.pth"), (7, "step_7_loss=2.5-last")]),
+        (["a-step=5-consumed_samples=12.0-EMA.ckpt", "step=6-EMA.ckpt"], []),
+        (["step=7-loss=-1.5e-3_x=nan.ckpt", "step=8" + "--a=1" * 40 + "-EMA.ckpt"],
+         [(7, "step=7-loss=-1.5e-3_x=nan.ckpt")]),
         (["10/", "9/", "best/", "1234567890123456789/"], [(9, "9"), (10, "10")]),
         (["checkpoints/step_2/", "checkpoint/step-1/", "pfgen/step_3/"], [(1, "step-1"), (2, "step_2")]),
     ],
@@ -223,6 +234,9 @@ def test_names(names: list[str], expected: list[tuple[int, str]], tmp_path: Path
         ("model-{step}", "model-12-final", None),
         ("model.{step}", "model-12", None),
         ("{step}", "1", 1),
+        ("step_{step}*", "step_2k", None),
+        ("model_{step}_*", "model_500_2", 500),
+        ("model-{step}steps", "model-500steps", 500),
         ("[", "step_1", None),
     ],
 )
@@ -251,6 +265,33 @@ def test_what_is_said_of_trackers(text: str, tmp_path: Path) -> None:
     assert said in str(find_checkpoints(tmp_path)[0].lacking())
 
 
+@pytest.mark.parametrize(("tracker", "complete"), [("100", True), ("1000", False)])
+def test_a_tracker_of_an_earlier_run(tracker: str, complete: bool, tmp_path: Path) -> None:
+    """A checkpoint that is written again, while the tracker still names a later step."""
+    tree(tmp_path, f"latest_checkpointed_iteration.txt:{tracker}", "iter_0000100/a")
+    os.utime(tmp_path / "latest_checkpointed_iteration.txt", (0, 0))
+    (checkpoint,) = find_checkpoints(tmp_path)
+    assert (checkpoint.lacking() is None) is complete
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    tree(tmp_path, "step_1/a", "data/b")
+    (tmp_path / "step_1" / "weights").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "back").symlink_to(tmp_path / "step_1")  # a circle
+    (checkpoint,) = find_checkpoints(tmp_path)
+    settled = Settling(0).settled(checkpoint)
+    assert settled
+    assert [Path(path).name for path, *_ in settled] == ["a", "b"]
+    assert checkpoint.lacking() is None
+    (tmp_path / "data" / "c.txt").symlink_to(tmp_path / "no")
+    assert str(checkpoint.lacking()).startswith("c.txt")
+    (checkpoint.path / "a").unlink()
+    (checkpoint.path / "weights").unlink()
+    (checkpoint.path / "weights").symlink_to(tmp_path / "no")
+    assert str(checkpoint.lacking()).startswith("weights")
+    assert Settling(0).settled(checkpoint) is None
+
+
 def header(size: int, text: str) -> bytes:
     return size.to_bytes(8, "little") + text.encode()
 
@@ -269,6 +310,8 @@ CUT = [
     *(("a.nemo", content) for content in (b"", b"x" * 2048)),
     ("model-00001-of-00002.bin", b"old"),
     ("__0_0.distcp", b"x"),
+    (".metadata", b"\x8c\x0d__10_0.distcp\x94."),
+    (".metadata", bytes((1 << 20) - 5) + b"__0_0.distcp"),
 ]
 
 
@@ -285,6 +328,7 @@ def test_files_that_are_cut(name: str, content: bytes, tmp_path: Path) -> None:
 
 def test_old_and_packed_files_are_taken_as_they_are(tmp_path: Path) -> None:
     tree(tmp_path, "step_1/optimizer.pt:old", "step_1/trainer_state.json", "step_1/a.index.json:[]")
+    tree(tmp_path, "step_1/__0_0.distcp", "step_1/.metadata:\x0c__0_0.distcp.")
     (tmp_path / "step_1" / "a.nemo").write_bytes(b"\x1f\x8b" + b"x")
     (checkpoint,) = find_checkpoints(tmp_path)
     assert checkpoint.lacking() is None
@@ -329,9 +373,9 @@ def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
         "mini",
     ]
     done = helpers.pfgen(*once, "--settle", "0")
-    assert done.returncode == 0
+    assert done.returncode == 1  # the curve is empty
     why = "(iter_0000100: latest_checkpointed_iteration.txt is missing: --pattern 'iter_{step}' does without)"
-    assert done.stderr.splitlines()[1].endswith(f"still being written {why}")
+    assert done.stderr.splitlines()[1].endswith(f"not complete {why}")
     found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
     assert "for model-{step}-*: 1 found" in found.stderr
     assert found.returncode == 1

@@ -344,6 +344,26 @@ def test_curves_of_other_samples_are_not_continued(tmp_path: Path) -> None:
         StepEvaluator("mini", said(), every=1, folder=tmp_path)
 
 
+@pytest.mark.parametrize("about", ["[]", "null", "1", "{"])
+def test_a_curve_with_a_damaged_description(about: str, tmp_path: Path) -> None:
+    path = tmp_path / "curve.parquet"
+    pl.DataFrame(schema=SCHEMA).write_parquet(path, metadata={"pfgen_rs.sample": about})
+    with pytest.raises(InputError, match="not a learning curve"):
+        StepEvaluator("mini", said(), every=1, folder=tmp_path)
+
+
+def test_a_curve_at_which_its_reader_panics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(*_: object) -> pl.DataFrame:
+        raise pl.exceptions.PanicException("not yet implemented")
+
+    monkeypatch.setattr(pl, "read_parquet_metadata", panics)
+    (tmp_path / "curve.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="not a learning curve"):
+        read_curve(tmp_path / "curve.parquet")
+
+
 # The thread in the background.
 
 

@@ -221,13 +221,13 @@ def test_the_command(place: Path) -> None:
     checkpoint(place, "step_3", "20")
     checkpoint(place, "step_4\x1b[31m", "fail")
     folder, plot = place / "checkpoints", place / "curve.svg"
-    done = run(place, "--plot", plot)
+    done = run(place, "--plot", plot, "--pattern", "step_*")
     assert done.returncode == 1
     assert "\x1b" not in done.stdout + done.stderr
     row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
     assert done.stdout.startswith(f"step_3: score {row['score']:.4f} (")
     begun, warned = done.stderr.splitlines()
-    assert begun == f"watching {folder} for checkpoints: 2 found"
+    assert begun == f"watching {folder} for step_*: 2 found"
     assert warned.startswith("warning: step_4\\x1b[31m: 3 of 3 answers failed: out of memory")
     assert plot.read_text().startswith("<?xml")
     answers = pl.read_parquet(folder / "pfgen" / "answers" / "step_00000003.parquet")
@@ -235,6 +235,30 @@ def test_the_command(place: Path) -> None:
     bad = helpers.pfgen("watch", folder, "--command", "run")
     assert bad.returncode == 2
     assert "does not contain {checkpoint}" in bad.stderr
+
+
+# Has the checkpoint written again when it has failed; the second step takes long enough for that.
+AGAIN = """
+import json, sys, time
+path = sys.argv[1] + "/weights"
+text = open(path).read()
+if text == "again":
+    open(path, "w").write("5")
+    sys.exit(1)
+time.sleep(float(text) / 5)
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
+"""
+
+
+def test_the_command_counts_what_is_open_at_the_end(place: Path) -> None:
+    checkpoint(place, "step_1", "again")
+    checkpoint(place, "step_2")
+    (place / "program.py").write_text(AGAIN)
+    done = run(place)
+    assert done.returncode == 0
+    assert [line[:6] for line in done.stdout.splitlines()] == ["step_2", "step_1"]
+    assert [line[:15] for line in done.stderr.splitlines()[1:]] == ["warning: step_1"]
 
 
 def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
@@ -257,8 +281,10 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     checkpoint(place, "other-7")
     done = run(place)
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
-    again = run(place)
+    page = place / "curve.html"
+    again = run(place, "--page", page)
     assert (again.returncode, again.stdout) == (0, "")
+    assert page.exists()
     assert again.stderr.endswith("checkpoints: 1 found (1 already evaluated)\n")
     both = run(place, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
@@ -268,9 +294,9 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     (place / "checkpoints" / "step_5").mkdir()
     empty = run(place)
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert empty.stderr.endswith(
-        "warning: 1 skipped, because they are empty or still being written\n"
-    )
+    assert empty.stderr.endswith("warning: 1 skipped: empty or not complete\n")
+    (place / "empty" / "step_5").mkdir(parents=True)
+    assert run(place, folder="empty").returncode == 1
     missing = run(place, folder="no")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr

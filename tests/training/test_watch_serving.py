@@ -121,16 +121,21 @@ SERVING = {
     "error": "500",
     "die": r"the server exited with code 3; its log is .*CUDA error: out of memory$",
     "hang": "3 of 3 answers were not given in time",
+    "trickle": "the server did not answer within 6 seconds; its log is ",
+    "key other": r"the server refuses the engine's API key \(status 401\)",
 }
 
 
 def test_servers_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.5)
-    for step, how in enumerate([*SERVING, "stubborn 2", "7"]):
+    monkeypatch.setattr(serving, "_ATTEMPT", 1.0)
+    monkeypatch.setenv("OPENAI_API_KEY", "mine")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    for step, how in enumerate([*SERVING, "key mine", "stubborn 2", "7"]):
         checkpoint(tmp_path, step, how)
-    *failed, stubborn, last = watched(
+    *failed, keyed, stubborn, last = watched(
         tmp_path,
-        {"workers": 7, "budget": 10, "questions": 3},
+        {"workers": 10, "budget": 10, "questions": 3},
         serve=serve(tmp_path),
         serve_timeout=6,
         concurrency=1,
@@ -138,10 +143,10 @@ def test_servers_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for one, match in zip(failed, SERVING.values(), strict=True):
         with pytest.raises(Exception, match=match):
             raise one.error or AssertionError
-    assert [one.row["length"] for one in (stubborn, last) if one.row] == [2, 7]
-    check_none_is_left(tmp_path, 8)
+    assert [one.row["length"] for one in (keyed, stubborn, last) if one.row] == [1, 2, 7]
+    check_none_is_left(tmp_path, 11)
     ports = {port for _, port in noted(tmp_path)}
-    assert len(ports) == 7
+    assert len(ports) == 10
 
 
 def test_nobody_else_answers_at_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +166,7 @@ def test_nobody_else_answers_at_a_port(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"serve": "vllm serve {checkpoint}"}, "the server does not contain {port}"),
+        ({"serve": "vllm serve {checkpoint}"}, "--serve does not contain {port}"),
         ({"convert": "convert {checkpoint}", "command": "a {checkpoint}"}, "not contain {out}"),
         ({"engine": "transformers", "serve": "a {checkpoint} {port}"}, "requires the engine"),
         ({"serve": "a {checkpoint} {port}", "base_url": "http://x"}, "without its own address"),

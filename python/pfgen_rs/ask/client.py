@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -68,8 +69,9 @@ class Connection:
                 "User-Agent": "pfgen_rs",
                 **self.form.headers(self.place.sent_key),
             },
+            # The last one, or time-outs of some length are rounded up to whole seconds of the clock.
             timeout=aiohttp.ClientTimeout(
-                self.timeout, sock_connect=min(self.timeout, _CONNECTING)
+                self.timeout, sock_connect=min(self.timeout, _CONNECTING), ceil_threshold=math.inf
             ),
         )
 
@@ -350,14 +352,18 @@ def _texts(answered: Answered) -> Iterator[str]:
     yield from wire.texts_in_tokens(details.tokens or ())
 
 
+_HERE = ("127.0.0.1", "::1", "localhost")
+
+
 def _proxy(url: str) -> str | None:
     """Returns the proxy that the environment names for an address.
 
-    Not left to aiohttp, which would look for it, and for another key in `~/.netrc`, at every request.
+    Requests to this machine need none. Not left to aiohttp, which would look for it, and for another key in
+    `~/.netrc`, at every request.
     """
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.netloc):
+    if not proxy or parts.hostname in _HERE or proxy_bypass(parts.netloc):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     if urlsplit(proxy).scheme not in ("http", "https"):  # not shown: it may contain a password

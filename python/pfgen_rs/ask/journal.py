@@ -33,6 +33,7 @@ class Journal:
     Every process reads what others append. A record is claimed before it is asked for, by locking a byte
     whose position follows from a digest of its key; the lock ends with the process. On file systems without
     locks, only one process may use a journal. `noted` is called with every record that is read or appended.
+    `added`: number of records that were appended by this object.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Journal:
         self._keys: set[Key] = set()
         self._claimed: dict[tuple[str, Key], int] = {}  # and at which offset
         self._invalid = Counter[Key]()  # records with a problem, of keys whose last one has any
-        self._read, self._lines = 0, 0
+        self._read, self._lines, self.added = 0, 0, 0
         self._open_file: IO[bytes] | None = None
         self._claims: IO[bytes] | None = None
 
@@ -191,6 +192,7 @@ class Journal:
             atomic.append(self.path, self._file, self._read, content)
             self._read += len(content)
             self._lines += len(lines)
+            self.added += len(lines)
             for record in new:
                 self._note(record)
         return len(new)

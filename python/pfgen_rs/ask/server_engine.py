@@ -89,8 +89,8 @@ class ServerEngine(protocol.Counting):
     def notes(self) -> dict[str, Any]:
         """Returns what the engine did beside answering, as JSON: requests, retries, waits, concurrency.
 
-        `waits`: seconds, summed over requests. `concurrency`: the most requests at a time, and the trace of
-        the window (see `Window`).
+        All of it since the engine was made. `waits`: seconds, summed over requests. `concurrency`: the most
+        requests at a time, and the trace of the window (see `Window`).
         """
         waits, trace = self._patience["waits"], [list(change) for change in self.window.trace]
         return {

@@ -23,7 +23,9 @@ def contamination(
     benchmark: options.BenchmarkName = None,
     text_field: Annotated[str, typer.Option(metavar="KEY", help="Key of the text.")] = "text",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Key of the id.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, metavar="N", help="Size of n-grams.")] = 8,
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, max=100, metavar="N", help="Length of n-grams.")
+    ] = 8,
     coverage: Annotated[float, typer.Option(metavar="SHARE", help="Of n-grams to find.")] = 0.9,
     out: Annotated[
         Path | None,
@@ -60,12 +62,15 @@ def contamination(
     from pfgen_rs import leaks
     from pfgen_rs.io.remote.urls import parsed_options
 
-    files = leaks.corpus_files(corpus, parsed_options(storage_option or ()))
+    read = leaks.corpus_files(corpus, parsed_options(storage_option or ()))
     bad = {"skip_bad_lines": reading.skip_bad_lines, "replace_invalid": reading.replace_invalid}
     how: dict[str, Any] = {"text_field": text_field, "id_field": id_field, "n": n, **bad}
     how |= {"coverage": coverage, "out": out, "threads": threads}
-    with progress.logged("pfgen_rs.leaks"), terminal.scoring(files, "reading", "documents") as told:
-        found = leaks.contamination(files, benchmark, progress=told, **how)
+    with (
+        progress.logged("pfgen_rs.leaks"),
+        terminal.scoring(read.files, "reading", "documents") as told,
+    ):
+        found = leaks.contamination(read, benchmark, progress=told, **how)
     if output_format == "json":
         process.emit_json(found.to_dict())
     elif output_format == "markdown":

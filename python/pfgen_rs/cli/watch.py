@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import app, engine_options, llm_jp_eval, options, process, terminal
+from pfgen_rs.cli import app, engine_options, llm_jp_eval, options, process, progress, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -126,7 +126,11 @@ def watch(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also plot the curve to this file (.svg or .png)."),
+        typer.Option(
+            metavar="FILE",
+            callback=app.checked_output,
+            help="Also plot the curve to this file (.svg or .png).",
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -202,23 +206,23 @@ def watch(
     and Composer are recognised, and folders named like `step_500`. For other names, use `--pattern`; the
     number in the place of `{step}` is the step.
 
-    Those that are already on the curve are not evaluated again. One that fails is reported, and the others
-    are evaluated nevertheless. Several processes may watch the same folder, on one machine or several, and
-    divide the checkpoints among them.
+    Those that are already on the curve are not evaluated again. One that fails, or whose files change
+    meanwhile, is reported, and the others are evaluated nevertheless. Several processes may watch the same
+    folder, on one machine or several, and divide the checkpoints among them.
 
     Who answers is an engine, as in `generate`, whose model is the checkpoint. With `--command`, a program is
     started for each checkpoint. It reads one task per line, such as `{"id": 1, "prompt": "…", "seed": 5, …}`,
     from standard input, and answers each with a line `{"id": 1, "answer": "…"}`. With `--convert`, another
     program first makes from the checkpoint what the engine loads. With `--serve`, a server is started for
     each checkpoint, which the engine `openai` asks. All are started without a shell, and stopped with their
-    children; what converters and servers print is in OUT/logs. With `--workers`, several checkpoints are
-    evaluated at once; `{worker}` is a number from 0, such as that of a GPU.
+    process groups; what converters and servers print is in OUT/logs. With `--workers`, several checkpoints
+    are evaluated at once; `{worker}` is a number from 0, such as that of a GPU.
 
     With `--gate 3`, watching ends when each of the last three checkpoints on the curve scored lower than the
     best one before them, by more than --max-drop and by more than chance allows. One line names them.
 
-    Exit codes: 0 success, 1 a checkpoint failed, `--once` found none, or scores fell (`--gate`), 2 bad usage
-    or input.
+    Exit codes: 0 success, 1 a checkpoint failed, `--once` found none or left the curve empty, or scores fell
+    (`--gate`), 2 bad usage or input.
 
     For example:
 
@@ -267,32 +271,34 @@ def watch(
     checking = "" if once else f", checking every {every:g} s"
     patterns = ", ".join(watcher.patterns) or "checkpoints"
     process.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
-    with watcher:
-        failed = _print_outcomes(watcher.once() if once else watcher.forever(every))
+    with watcher, progress.logged("pfgen_rs", process.warn):
+        steps = _print_outcomes(watcher.once() if once else watcher.forever(every))
     if fall := watcher.fall():
         process.remark(f"stopped: {fall}")
         process.fail(1)
     if elsewhere := len(watcher.elsewhere):
         process.remark(f"{elsewhere} left to other processes, which are evaluating them")
-    incomplete = len(watcher.open()) - failed - elsewhere
-    if incomplete:
+    open_steps = {one.step: one for one in watcher.open()}
+    failed = steps & open_steps.keys()  # others have been evaluated later, here or elsewhere
+    if incomplete := open_steps.keys() - failed - watcher.elsewhere:
         missing = (
-            f" ({one.path.name}: {what})" for one in watcher.open() if (what := one.lacking())
+            f" ({one.path.name}: {what})" for one in open_steps.values() if (what := one.lacking())
         )
         why = "" if marker else next(missing, "")
-        process.warn(f"{incomplete} skipped, because they are empty or still being written{why}")
-    if failed or not checkpoints:
+        process.warn(f"{len(incomplete)} skipped: empty or not complete{why}")
+    if failed or not (checkpoints and watcher.record.rows):
         process.fail(1)
 
 
-def _print_outcomes(outcomes: "Iterable[Evaluated]") -> int:
-    """Print a line for each checkpoint. Returns the number of failures."""
-    failed = 0
+def _print_outcomes(outcomes: "Iterable[Evaluated]") -> set[int]:
+    """Print a line for each checkpoint. Returns the steps that failed."""
+    failed = set()
     for outcome in outcomes:
         name = outcome.checkpoint.path.name
-        if outcome.row is None:
-            failed += 1
+        if outcome.error is not None:
             process.warn(f"{name}: {outcome.error}")
+        if outcome.row is None:
+            failed.add(outcome.checkpoint.step)
         else:
             process.emit(_line(name, outcome.row))
             if outcome.missing:

@@ -57,13 +57,21 @@ def png(figure: Figure) -> bytes:
     return _saved(figure, "png", about)
 
 
-def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as SVG or PNG, by the path's suffix, atomically; raises `OutputError`."""
+def check_path(path: str | os.PathLike[str]) -> str:
+    """Returns the suffix of a figure's file; raises `OutputError` if none can be written to it."""
     suffix = Path(path).suffix.lower()
+    if not style.available():
+        raise OutputError(style.NEEDED)
     if suffix not in FORMATS:
         raise OutputError(
             f"{path}: unknown format {suffix!r}: expected one of {', '.join(FORMATS)}"
         )
+    return suffix
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as SVG or PNG, by the path's suffix, atomically; raises `OutputError`."""
+    suffix = check_path(path)
     write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
 
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pfgen_rs.ask.costs import Prices
-from pfgen_rs.ask.protocol import Engine, Usage
+from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.protocol import LOG, Engine, Usage
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.json_lines import journal_records
-from pfgen_rs.io.run_files import ANSWERS, GENERATION
+from pfgen_rs.io.run_files import GENERATION
 from pfgen_rs.runs import generation
 
 _KEPT = 50
@@ -26,15 +26,16 @@ def _now() -> str:
 
 
 class Call:
-    """A call of `generate`; `asks`: whether there is something to ask.
+    """A call of `generate` that appends to `journal`; `asks`: whether there is something to ask.
 
-    `about`: what is noted of it: `new` answers; `failed` requests (`None`: it ended before that was known);
-    `given_up`: those among them that were empty in all rounds; `error`: the kind of error that ended it.
+    `about`: what is noted of it: `failed` requests (`None`: it ended before that was known); `given_up`:
+    those among them that were empty in all rounds; `error`: the kind of error that ended it.
     """
 
-    def __init__(self, engine: Engine, *, asks: bool) -> None:
-        self._engine, self._asks, self._before = engine, asks, _usage(engine)
-        self.about: dict[str, Any] = {"engine": engine.name, "begun": _now(), "new": 0}
+    def __init__(self, engine: Engine, journal: Journal, *, asks: bool) -> None:
+        self._engine, self._journal = engine, journal
+        self._asks, self._before = asks, _usage(engine)
+        self.about: dict[str, Any] = {"engine": engine.name, "begun": _now()}
         self.about |= {"failed": None, "given_up": 0, "error": None}
 
     @property
@@ -44,19 +45,24 @@ class Call:
         return None if now is None or self._before is None else now - self._before
 
     @contextmanager
-    def noted(self, folder: Path, prices: Prices | None) -> Iterator[None]:
-        """Write the folder's `generation.json` at the end of the block, also of one that fails."""
+    def noted(self, prices: Prices | None) -> Iterator[None]:
+        """Write the folder's `generation.json` at the end of the block, also of one that fails.
+
+        That it cannot be written is a warning.
+        """
         try:
             yield
         except BaseException as error:
             self.about["error"] = type(error).__name__
-            with suppress(PfgenError):  # the first error is the one to tell
-                self._write(folder, prices)
             raise
-        self._write(folder, prices)
+        finally:
+            try:
+                self._write(prices)
+            except (PfgenError, OSError) as error:
+                LOG.warning("%s is not up to date: %s", GENERATION, error)
 
-    def _write(self, folder: Path, prices: Prices | None) -> None:
-        journal = folder / ANSWERS
+    def _write(self, prices: Prices | None) -> None:
+        journal, folder = self._journal.path, self._journal.path.parent
         if not journal.exists():
             return
         with locks.locked(folder):
@@ -66,24 +72,32 @@ class Call:
             found = generation.summarised(journal_records(journal))
             if prices := prices or _known_prices(old.get("prices")):
                 cost = prices.spent(journal_records(journal))
-                found["cost"] = {"amount": cost, "shown": prices.shown(cost)}
-            known = {"prices": None if prices is None else asdict(prices), "journal_bytes": size}
+                known = found["counted"]["prompt_tokens"]["known"]
+                found["cost"] = {"amount": cost, "shown": prices.shown(cost), "answers": known}
+            read = {"prices": None if prices is None else asdict(prices), "journal_bytes": size}
             calls = [*old["calls"], *([self._noted()] if self._asks else [])][-_KEPT:]
-            if (new := {**found, **known, "calls": calls}) != old:
+            if (new := {**found, **read, "calls": calls}) != old:
                 text = json.dumps(new, indent=1, default=str) + "\n"
                 atomic.write_atomic(folder / GENERATION, text.encode())
 
     def _noted(self) -> dict[str, Any]:
-        """Returns what is kept of the call, with what the engine notes of its requests, if it is short."""
-        usage, notes = self.usage, getattr(self._engine, "notes", lambda: None)()
-        told = len(json.dumps(notes, default=str)) <= _LARGEST_NOTES
-        used = None if usage is None else asdict(usage)
-        return {**self.about, "ended": _now(), "usage": used, "client": notes if told else None}
+        """Returns what is kept of the call, with what the engine notes of all its requests."""
+        used = None if (usage := self.usage) is None else asdict(usage)
+        told = {"new": self._journal.added, "usage": used, "client": _notes(self._engine)}
+        return {**self.about, **told, "ended": _now()}
 
 
 def _usage(engine: Engine) -> Usage | None:
     usage = getattr(engine, "usage", None)
     return usage if isinstance(usage, Usage) else None
+
+
+def _notes(engine: Any) -> Any:
+    """Returns what an engine notes of its requests, if it does, and if that is short and JSON."""
+    with suppress(Exception):  # whatever an engine does here, the answers count
+        text = json.dumps(engine.notes(), allow_nan=False, default=str)
+        return json.loads(text) if len(text) <= _LARGEST_NOTES else None
+    return None
 
 
 def _known_prices(values: Any) -> Prices | None:

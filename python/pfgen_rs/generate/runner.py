@@ -187,6 +187,8 @@ Place = Benchmark | str | os.PathLike[str] | None
 _ROUNDS = 10
 """How often an answer is asked for, with another seed each time, as long as it is empty."""
 _SHOWN = 40  # characters
+_MODELS = 10
+"""Number of models after which others are no longer told of, since a server may invent names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +237,7 @@ def generate(
     decided each answer (the model that served it, `system_fingerprint`, `finish_reason`, tokens, seconds,
     settings that were sent) is kept with the answer in `journal.jsonl`, and what all say together in
     `generation.json`, with their cost if there are `prices`; a warning of `pfgen_rs.generate` says if another
-    model answers than the one asked for or before.
+    model answers than the one asked for or before (of the first ten).
 
     If interrupted, calling it again with the same arguments resumes the run: all answers are kept. Processes
     that share the folder share the work. If the engine's iterator ends early, the remaining tasks stay open.
@@ -249,23 +251,24 @@ def generate(
     folder.prepare()
     requests = _requests(prompter, trials)
     is_open = any(tuple(request.about.values()) not in folder for request in requests)
-    call = calls.Call(engine, asks=is_open)
+    call = calls.Call(engine, folder, asks=is_open)
     answers = _Answers(folder, config, engine, call)
     asked = loop.Asked(len(requests), len(requests), 0)
-    with call.noted(folder.folder, prices), folder if is_open else nullcontext():
-        if is_open:
-            asked = loop.ask(
-                folder,
-                [Group(_respondent(config), requests)],
-                engine,
-                answers.read,
-                mode="completion" if config.mode == "completion" else "chat",
-                keep_going=keep_going,
-                progress=progress,
-            )
-            call.about |= {"new": asked.new, "failed": len(asked.failures)}
-            folder.finish_trials()
-    folder.pack()
+    with call.noted(prices):
+        with folder if is_open else nullcontext():
+            if is_open:
+                asked = loop.ask(
+                    folder,
+                    [Group(_respondent(config), requests)],
+                    engine,
+                    answers.read,
+                    mode="completion" if config.mode == "completion" else "chat",
+                    keep_going=keep_going,
+                    progress=progress,
+                )
+                call.about["failed"] = len(asked.failures)
+                folder.finish_trials()
+        folder.pack()
     finished = sum(map(folder.is_finished, range(1, trials + 1)))
     result = None
     if score:
@@ -377,7 +380,6 @@ class _Answers:
         sent = config.parameters.given if details.sent is None else dict(details.sent)
         if details.sent is None and self._has_seeds:
             sent["seed"] = task.seed
-        self._call.about["new"] += 1
         return {
             "answer": text,
             "digest": digest_of({**self._parameters, **asked, "messages": task.messages}),
@@ -392,7 +394,7 @@ class _Answers:
 
     def _warn_of_model(self, model: str | None) -> None:
         known = self._folder.models
-        if model is None or model in known:
+        if model is None or model in known or len(known) >= _MODELS:
             return
         if known:
             before = ", ".join(map(repr, sorted(known)))

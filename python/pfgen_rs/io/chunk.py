@@ -52,6 +52,7 @@ class Options:
     `strict`: whether a file that may have been cut short is an error (see `Chunk.cut_short`).
     `replace_invalid`: whether what is not valid Unicode is read as U+FFFD. `model`: who wrote the answers, if
     not as in `config.json`. `leave_out`: whether its reference answers, or those of its family, are left out.
+    `use_config`: whether the `config.json` beside a file is about it.
     """
 
     question_field: str | None = None
@@ -74,6 +75,7 @@ class Options:
     read_as: ReadAs | None = None
     model: str | None = None
     leave_out: Literal["model", "family"] | None = None
+    use_config: bool = True
 
     @property
     def fields(self) -> tuple[str, str]:

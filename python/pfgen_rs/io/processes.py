@@ -1,4 +1,4 @@
-"""Programs in process groups of their own, which are stopped with all their children."""
+"""Programs in process groups of their own, which are stopped with the children in them."""
 
 import os
 import signal
@@ -33,7 +33,10 @@ class ProcessGroup:
         return f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"
 
     def stop(self) -> None:
-        """End the program and the children it has left, by force after 5 seconds. May be called twice."""
+        """End the program and its children, by force after 5 seconds. May be called twice.
+
+        Children that have made a process group of their own (`setsid`) are not reached.
+        """
         for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             if not self._send(number):
                 return

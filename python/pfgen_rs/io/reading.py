@@ -112,7 +112,7 @@ class Reading:
     def _read(self) -> Iterator[Chunk]:
         source = self.source
         try:
-            self.config = source.config()
+            self.config = source.config() if self.options.use_config else None
             self.clean = cleaning_mode(self.options.clean, self.config)
             blocks = container_blocks(source)
             if source.is_table or blocks is not None:
@@ -243,7 +243,8 @@ def kept_columns(
     """Returns the columns to keep, the same for all sources.
 
     Names that are in `taken` get the prefix `input_`. Columns whose type differs between files become text,
-    as do those of JSON. Raises `InputError` for columns that are in none of the files.
+    as do those of JSON; those without a name are left out. Raises `InputError` for columns that are in none
+    of the files.
     """
     if keep == "none" or keep == []:
         return ()
@@ -298,7 +299,7 @@ def _keys_of_records(source: Source, options: Options) -> _Input:
 
 def _names_to_keep(inputs: Sequence[_Input], keep: Keep) -> list[str]:
     if keep is None or keep == "all":
-        names = (name for each in inputs for name in each.kinds if name not in each.fields)
+        names = (name for each in inputs for name in each.kinds if name and name not in each.fields)
         return list(dict.fromkeys(names))
     there = dict.fromkeys(name for each in inputs for name in each.kinds)
     for name in keep:
@@ -310,8 +311,10 @@ def _names_to_keep(inputs: Sequence[_Input], keep: Keep) -> list[str]:
 def _column_kind_to_keep(key: str, inputs: Sequence[_Input]) -> pl.DataType:
     kinds = {str(each.kinds[key]): each.kinds[key] for each in inputs if key in each.kinds}
     kinds.pop("Null", None)
+    if any(name.startswith("List(") for name in kinds if name != "List(Null)"):
+        kinds.pop("List(Null)", None)  # of empty lists alone
     if len(kinds) != 1 or not all(each.typed for each in inputs):
-        nested = [kind for kind in kinds.values() if kind.is_nested()]
+        nested = [kind for kind in kinds.values() if kind.is_nested() or kind == pl.Binary]
         if nested:
             raise InputError(
                 f"the column {key!r} has type {nested[0]} in one file and another type in others: name the "

@@ -145,6 +145,9 @@ def first_row(source: Source) -> dict[str, Any]:
 def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     if kept.key not in schema or schema[kept.key] == pl.Null:
         return pl.lit(None, dtype=kept.kind)
+    kind = schema[kept.key]
+    if kept.kind == pl.String and (kind.is_nested() or kind == pl.Binary):
+        raise InputError(f"the column {kept.key!r} must be text or numbers, not {kind}")
     return pl.col(kept.key).cast(kept.kind)
 
 

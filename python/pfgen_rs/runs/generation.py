@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import journal_records
 from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.run_files import ANSWERS, CONFIG, GENERATION
@@ -15,6 +17,7 @@ from pfgen_rs.io.text import counted, shortened, visible
 
 _LARGEST = 1 << 24  # bytes of a `generation.json` that is read
 _NAMED = 3  # models that are named
+_MOST = 1 << 53  # no journal counts more
 _PERCENT = (5, 25, 50, 75, 95, 100)
 _SAID = ("served", "system_fingerprint", "finish_reason", "engine", "sampling", "left_out")
 _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens")
@@ -28,18 +31,19 @@ def summarised(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     `answers`: their number. `cut`: those that the token limit ended; `asked_again`: those that were empty
     before; each with the number of answers of which that is known, and its share. `said`: the values of each
     field that says who answered and how, with their numbers of answers and the times of the first and the
-    last. `counted`: tokens, requests (`attempts`), empty answers before and seconds: of how many answers they
-    are known, their sum, and nearest ranks in percent. `cost`: not known from records alone.
+    last (empty: not known). `counted`: tokens, requests (`attempts`), empty answers before and seconds: of
+    how many answers they are known, their sum, and nearest ranks in percent. `cost`: that of no answers,
+    since records have no prices.
     """
     numbers: list[list[float]] = [[] for _ in _COUNTED]
     alike: dict[tuple[str, ...], dict[str, Any]] = {}
     for record in records:
-        time, usage = str(record.get("timestamp")), record.get("usage")
+        time, usage = str(record.get("timestamp") or ""), record.get("usage")
         _count(alike, tuple(map(repr, map(record.get, _SAID))), record, 1, time, time)
         used = usage if isinstance(usage, Mapping) else {}
         counts = (*map(used.get, _TOKENS), *map(record.get, _COUNTED[len(_TOKENS) :]))
         for values, value in zip(numbers, counts, strict=True):
-            if isinstance(value, int | float) and 0 <= value < math.inf:
+            if isinstance(value, int | float) and 0 <= value < _MOST:
                 values.append(value)
     said: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in _SAID}
     for span in alike.values():
@@ -56,7 +60,7 @@ def summarised(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "asked_again": _share(sum(map(bool, counted["empty"])), len(counted["empty"])),
         "said": spans,
         "counted": {name: _spread(sorted(values)) for name, values in counted.items()},
-        "cost": {"amount": None, "shown": ""},
+        "cost": {"amount": None, "shown": "", "answers": 0},
     }
 
 
@@ -92,7 +96,7 @@ _SHAPE: Any = {
     "cut": {"answers": int, "known": int},
     "asked_again": {"answers": int},
     "said": {name: [_SPAN] for name in _SAID},
-    "cost": {"shown": str},
+    "cost": {"shown": str, "answers": int},
     "journal_bytes": int,
     "calls": [dict],
 }
@@ -108,11 +112,19 @@ def _is_like(value: Any, shape: Any) -> bool:
     return isinstance(value, shape)
 
 
+def _finite(text: str) -> float:
+    """Returns a number of JSON; raises `ValueError` for those that are not JSON, or too large."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return int(text) if text.removeprefix("-").isdigit() else number
+
+
 def read_file(folder: Path) -> dict[str, Any] | None:
     """Returns what a folder's `generation.json` has; `None` where there is none that can be used."""
     path = folder / GENERATION
     try:
-        found = json.loads(path.read_bytes()) if path.stat().st_size <= _LARGEST else None
+        content = path.read_bytes() if path.stat().st_size <= _LARGEST else b"null"
+        found = json.loads(content, parse_int=_finite, parse_float=_finite, parse_constant=_finite)
     except (OSError, ValueError, RecursionError):
         return None
     return found if _is_like(found, _SHAPE) else None
@@ -126,8 +138,8 @@ def folder_of(path: str) -> Path:
 def generation_of(path: str | None) -> dict[str, Any] | None:
     """Returns how the run in a folder, or in a file of it, was generated; `None` if nothing says so.
 
-    That is its `generation.json` without the calls, unless the journal has been written since. Raises
-    `InputError` for a journal that cannot be read.
+    That is its `generation.json` without the calls. If the journal has been written since, that is read, and
+    the cost remains that of the answers before. A journal that cannot be read is a warning, and says nothing.
     """
     if path is None or is_url(path):
         return None
@@ -137,7 +149,12 @@ def generation_of(path: str | None) -> dict[str, Any] | None:
     if not (folder / CONFIG).exists():
         return None
     if size is not None and (found is None or found["journal_bytes"] != size):
-        found = summarised(journal_records(journal))
+        cost = {"cost": found["cost"]} if found else {}
+        try:
+            found = summarised(journal_records(journal)) | cost
+        except InputError as error:
+            logging.getLogger(__name__).warning("how it was generated is not known: %s", error)
+            return None
     return found and {key: value for key, value in found.items() if key not in _OF_CALLS}
 
 
@@ -163,12 +180,13 @@ def told(found: Mapping[str, Any]) -> str:
     cut, again, names = found["cut"], found["asked_again"]["answers"], models(found)
     shown = [f"{shortened(name)!r} ({count:,})" for name, count in names[:_NAMED]]
     more = ", …" if len(names) > _NAMED else ""
-    known, cost = counted(cut["known"], "answer"), visible(found["cost"]["shown"])
+    known, total = (counted(of, "answer") for of in (cut["known"], found["answers"]))
+    shown_cost, priced = visible(shortened(found["cost"]["shown"])), found["cost"]["answers"]
     parts = {
         f"{cut['answers']:,} of {known} ended by the token limit (--max-tokens)": cut["answers"],
         f"{counted(again, 'answer')} asked for again because empty": again,
         f"{len(names)} models answered: {', '.join(shown)}{more}": len(names) > 1,
         f"answers were sampled in {_ways(found)} ways": _ways(found) > 1,
-        f"cost {cost}": cost,
+        f"cost {shown_cost} for {priced:,} of {total}": shown_cost,
     }
     return "; ".join(part for part, is_told in parts.items() if is_told)

@@ -7,14 +7,16 @@ import re
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs import errors
 
-_NUMBER = r"(?<![0-9])([0-9]{1,18})(?![0-9])"
+_DIGITS = r"(?<![0-9])([0-9]{1,18})(?![0-9])"
+_NUMBER = rf"{_DIGITS}(?![^\W_]|[._,][0-9])"  # not that of 2k, 1e5, 1.5k or 1_000_000
 _PLACE = "{step}"  # of the number in a pattern
+# Behind the step: metrics, and the mark of a copy. Others (-EMA, _optim, .bak) mark other things.
+_REST = r"(?:[-_][^=]+=-?(?:[0-9.]+(?:e[-+]?[0-9]+)?|nan|inf))*(?:-last|-v[0-9]+)?"
 
 
 class Convention(NamedTuple):
@@ -33,23 +35,24 @@ class Convention(NamedTuple):
 # The first one that fits a name counts.
 CONVENTIONS = (
     Convention("Megatron-LM", f"iter_{_NUMBER}", tracker="latest_checkpointed_iteration.txt"),
-    Convention("NeMo", rf"(?:.*[-_])?step={_NUMBER}-consumed_samples=.*"),
+    Convention("NeMo", rf"(?:.*[-_])?step={_NUMBER}(?=-consumed_samples=){_REST}(\.ckpt|\.nemo)?"),
     Convention(
         "torchtitan", f"step-{_NUMBER}", within=(".metadata", "model.safetensors.index.json")
     ),
     Convention("nanotron", _NUMBER, tracker="latest.txt", within=("model_config.json",)),
     Convention("DeepSpeed", f"global_step{_NUMBER}", tracker="latest"),
     Convention("verl", f"global_step_{_NUMBER}", tracker="latest_checkpointed_iteration.txt"),
-    Convention("Lightning", rf"(?:.*[-_])?step={_NUMBER}(?:[-_].*)?\.ckpt"),
+    Convention("Lightning", rf"(?:.*[-_])?step={_NUMBER}{_REST}\.ckpt"),
     Convention("transformers", f"checkpoint-{_NUMBER}", within=("trainer_state.json",)),
     Convention("Composer", rf"ep[0-9]+-ba{_NUMBER}(?:-rank0\.pt)?"),
-    Convention("others", f"step_{_NUMBER}.*"),
+    Convention("others", rf"step_{_NUMBER}{_REST}(?:\.(?:ckpt|nemo|pth?|safetensors))?"),
 )
 _FOLDERS = ("checkpoints", "checkpoint")  # where trainers put them within the folder of a run
 _FILES = (".ckpt", ".nemo", ".pt", ".pth", ".safetensors")  # checkpoints that are one file
-_TEMPORARY = re.compile(r"(?i)^\.|(?:^|[._-])(?:tmp|partial|incomplete|unfinished)(?:[._-]|$)")
-# As in epoch=1-step=500, global_step500, iter_0000500 (Megatron); else the last number counts.
-_STEPS = (rf"(?i:step)[=_-]?{_NUMBER}", rf"(?i:iter(?:ation)?)[=_-]?{_NUMBER}", _NUMBER)
+_OTHER = "tmp|partial|incomplete|unfinished|deleting|bak"
+_TEMPORARY = re.compile(rf"(?i)^\.|(?:^|[._-])(?:{_OTHER})(?:[._-]|$)")
+# Before the step: epoch=1-step=500, global_step500, iter_0000500 (Megatron); else the last number counts.
+_WORDS = (r"(?i:step)[=_-]?", r"(?i:iter(?:ation)?)[=_-]?")
 _SHARD = re.compile(r"(\w+)-[0-9]{5}-of-[0-9]{5}\.(safetensors|bin)")  # has an index, written later
 _INDEX_LIMIT = 100_000_000  # bytes: the format's own limit for the header of a safetensors file
 # Path, size and modification time (ns) of every file.
@@ -69,12 +72,27 @@ class Checkpoint(NamedTuple):
         marker = path.with_name(re.sub(r"(-EMA)?(\.ckpt|\.nemo)?$", "", path.name) + "-unfinished")
         if marker.exists():  # of NeMo, which has it also while it removes a checkpoint
             return f"{marker.name} exists"
-        if convention.tracker and _tracked(path.with_name(convention.tracker)) < self.step:
-            return _unnamed(path.with_name(convention.tracker), convention)
+        files = _files(path)
+        if convention.tracker:
+            tracker = path.with_name(convention.tracker)
+            step, since = _tracked(tracker)
+            if step < 0:
+                fault = "names no step" if tracker.exists() else "is missing"
+                pattern = convention.form.replace(_NUMBER, _PLACE)
+                return f"{tracker.name} {fault}: --pattern '{pattern}' does without"
+            if step < self.step:
+                return f"{convention.tracker} does not name this step or a later one"
+            # Of an earlier run, if this step is being written again.
+            if step > self.step and since < max((changed for *_, changed in files), default=0):
+                return f"{convention.tracker} names a later step, but is older than the checkpoint"
         if convention.within and not any((path / name).exists() for name in convention.within):
             return f"{' or '.join(convention.within)} is missing"
-        torn = next((file for file, *_ in _files(path) if not _is_whole(Path(file))), None)
+        torn = next((file for file, *_ in files if not _is_whole(Path(file))), None)
         return torn and f"{Path(torn).name} is cut short, or what it needs is missing"
+
+    def files(self) -> Print:
+        """Returns the paths, sizes and modification times of its files."""
+        return _files(self.path)
 
 
 def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
@@ -117,12 +135,14 @@ def _by_convention(path: Path) -> Checkpoint | None:
 
 def _by_patterns(patterns: tuple[str, ...]) -> Callable[[Path], Checkpoint | None]:
     forms = [
-        re.compile(fnmatch.translate(pattern.replace(_PLACE, "\0")).replace("\0", _NUMBER))
+        fnmatch.translate(pattern.replace(f"{_PLACE}*", "\1*").replace(_PLACE, "\0"))
+        .replace("\1", _NUMBER)
+        .replace("\0", _DIGITS)
         for pattern in patterns
     ]
 
     def named(path: Path) -> Checkpoint | None:
-        match = next(filter(None, (form.match(path.name) for form in forms)), None)
+        match = next(filter(None, (re.match(form, path.name) for form in forms)), None)
         if match is None:
             return None
         steps = match.groups()[:1] or _numbers(path.name)
@@ -132,7 +152,8 @@ def _by_patterns(patterns: tuple[str, ...]) -> Callable[[Path], Checkpoint | Non
 
 
 def _numbers(name: str) -> list[str]:
-    return next(filter(None, (re.findall(form, name) for form in _STEPS)), [])
+    word = next((word for word in _WORDS if re.search(word + "[0-9]", name)), "")
+    return re.findall(word + _NUMBER, name)
 
 
 def _best(checkpoints: list[Checkpoint]) -> Checkpoint:
@@ -169,34 +190,33 @@ class Settling:
 
 
 def _files(path: Path) -> Print:
-    walked = os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]
-    found: list[tuple[str, int, int]] = []
-    for folder, _, names in walked:
+    """Every file, also of linked folders; size -1 for a link to nothing, and a file that was just removed."""
+    alone = [(str(path.parent), list[str](), [path.name])]
+    found, seen = list[tuple[str, int, int]](), set[str]()
+    for folder, folders, names in os.walk(path, followlinks=True) if path.is_dir() else alone:
+        real = os.path.realpath(folder)
+        folders[:] = [] if real in seen else sorted(folders)
+        if real in seen:  # linked twice, or in a circle
+            continue
+        seen.add(real)
         for name in names:
             place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings
-            with suppress(OSError):  # just removed: being written, and the next call will differ
+            try:
                 about = os.stat(place)  # noqa: PTH116
                 found.append((place, about.st_size, about.st_mtime_ns))
+            except OSError:
+                found.append((place, -1, 0))
     return tuple(sorted(found))
 
 
-def _tracked(path: Path) -> int:
-    """The step that a tracker names, or -1: there is none, or it names something else, such as `release`."""
+def _tracked(path: Path) -> tuple[int, int]:
+    """The step that a tracker names and its time (ns); -1: there is none, or it names none (`release`)."""
     try:
         with path.open("rb") as file:
-            steps = _numbers(file.read(1000).decode())
+            steps, changed = _numbers(file.read(1000).decode()), os.fstat(file.fileno()).st_mtime_ns
     except (OSError, ValueError):
-        return -1
-    return int(steps[-1]) if steps else -1
-
-
-def _unnamed(tracker: Path, convention: Convention) -> str:
-    """What is wrong with a tracker, and what to do if the checkpoints have none."""
-    with suppress(OSError, ValueError):
-        if _numbers(tracker.read_text("utf-8")[:1000]):
-            return f"{tracker.name} does not name this step or a later one"
-    without = f"--pattern '{convention.form.replace(_NUMBER, _PLACE)}' does without"
-    return f"{tracker.name} {'names no step' if tracker.exists() else 'is missing'}: {without}"
+        return -1, 0
+    return int(steps[-1]) if steps else -1, changed
 
 
 def _is_whole(path: Path) -> bool:
@@ -206,7 +226,7 @@ def _is_whole(path: Path) -> bool:
         return False
     check = next((check for ends, check in _CHECKS.items() if path.name.endswith(ends)), None)
     try:
-        return check is None or check(path)
+        return path.exists() and (check is None or check(path))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
 
@@ -214,6 +234,16 @@ def _is_whole(path: Path) -> bool:
 def _has_shards(path: Path) -> bool:
     names = set(_json(path, 0, _INDEX_LIMIT)["weight_map"].values())
     return all(path.with_name(name).exists() for name in names)  # an error for names with folders
+
+
+def _has_parts(path: Path) -> bool:
+    """Whether there are all files that a `.metadata` of torch names; it is a pickle, so only searched."""
+    names, end = set[bytes](), b""
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            names.update(re.findall(rb"__[0-9]+_[0-9]+\.distcp", end + part))
+            end = part[-100:]
+    return all(path.with_name(name.decode()).exists() for name in names)
 
 
 def _is_safetensors(path: Path) -> bool:
@@ -246,6 +276,7 @@ def _is_tar(path: Path) -> bool:
 _CHECKS: Mapping[tuple[str, ...], Callable[[Path], bool]] = {
     (".safetensors.index.json", ".bin.index.json"): _has_shards,
     (".distcp",): lambda path: path.with_name(".metadata").exists(),  # written last by torch
+    (".metadata",): _has_parts,
     (".safetensors",): _is_safetensors,
     (".ckpt", ".pt", ".pth", ".bin"): _is_archive,
     (".nemo",): _is_tar,

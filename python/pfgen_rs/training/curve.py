@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pfgen_rs.ask.protocol import Task
 from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
-from pfgen_rs.io import atomic, cleaning, table_writer
+from pfgen_rs.io import atomic, cleaning, table_writer, tables
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.questions.examples import Example
@@ -74,13 +74,15 @@ def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, An
     try:
         content = Path(path).read_bytes()
         about = json.loads(pl.read_parquet_metadata(content).get(_SAMPLE, ""))
+        if not isinstance(about, dict):
+            raise ValueError("its description is damaged")
         table = pl.read_parquet(content)
         more = [name for name in table.columns if name.startswith(TASK_COLUMNS)]
         columns = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
         return table.select(*columns, *more), about
     except OSError as error:
         raise InputError(unreadable(error), path=Path(path)) from error
-    except (ValueError, pl.exceptions.PolarsError) as error:
+    except tables.table_errors() as error:
         raise InputError(f"not a learning curve: {error}", path=Path(path)) from None
 
 

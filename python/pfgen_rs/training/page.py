@@ -97,7 +97,7 @@ def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
     places = [str(path.resolve()) for path in paths]
     if twice := [place for place in places if places.count(place) > 1]:
         raise InputError("the curve is given twice: name another run", path=Path(twice[0]))
-    names = run_files.output_names(places)
+    names = run_files.output_names(places) if places else []
     return [_read_run(name, path) for name, path in zip(names, paths, strict=True)]
 
 
@@ -112,15 +112,14 @@ def check_alike(signature: Any, runs: Sequence[Run]) -> None:
 def _read_run(name: str, folder: Path) -> Run:
     path = folder / curve.CURVE
     table, about = curve.read_curve(path)
-    own = about if isinstance(about, dict) else {}
-    if not (isinstance(own.get("questions"), list) and isinstance(own.get("trials"), int)):
+    if not (isinstance(about.get("questions"), list) and isinstance(about.get("trials"), int)):
         raise InputError("not a learning curve: its description is damaged", path=path)
     table = table.filter(pl.col("step").is_not_null()).sort("step")
     if table.is_empty():
         raise InputError("the curve has no steps", path=path)
     numbers = pl.selectors.float()  # of which JSON has only finite ones
     finite = table.with_columns(pl.when(numbers.is_finite()).then(numbers))
-    return Run(name, folder, finite.to_dicts(), own)
+    return Run(name, folder, finite.to_dicts(), about)
 
 
 def _differing(runs: Sequence[Run]) -> set[str]:

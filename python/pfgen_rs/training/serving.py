@@ -1,7 +1,7 @@
 """Who answers for a checkpoint: an engine, and programs that convert the checkpoint and serve it for that."""
 
+import asyncio
 import hashlib
-import http.client
 import json
 import os
 import re
@@ -18,9 +18,10 @@ from typing import Any, Literal
 
 from pfgen_rs import errors
 from pfgen_rs.ask import engines, protocol
+from pfgen_rs.ask.server_engine import ServerEngine
 from pfgen_rs.io import atomic, locks, processes, text
 from pfgen_rs.training import checks
-from pfgen_rs.training.checkpoints import Checkpoint
+from pfgen_rs.training.checkpoints import Checkpoint, Print
 
 LOGS = "logs"
 CONVERTED = "converted"
@@ -35,7 +36,8 @@ _TICK = 0.05  # seconds between two looks at a program
 _DYING = 0.5  # seconds from the end of a server's connections to its own
 _ATTEMPT = 5.0  # seconds that a server may take to say that it is ready
 _LARGEST = 1 << 20  # bytes of the list of its models
-_SERVER_ERRORS = 500
+_OK, _SERVER_ERRORS = 200, 500
+_LARGEST_LOG = 64 << 20  # bytes, after which a log is begun again
 _LAST = 4096  # bytes of a log, and
 _LINES = 3  # how many of its last lines are shown, and
 _LONGEST = 500  # how many characters of them
@@ -50,7 +52,7 @@ class Job:
     """
 
     checkpoint: Checkpoint
-    files: object
+    files: Print
     folder: Path
     worker: int = 0
     checks: list[Callable[[], object]] = field(default_factory=list)
@@ -81,14 +83,15 @@ class EngineMaker:
 
     `convert`: a program that makes a folder (or file) `{out}`, which takes the place of the checkpoint from
     then on. It is called so when the program has succeeded, in the folder `converted` (default: the folder of
-    this name beside the curve), and used again while program and files are the same; with
-    `keep="remove"`, it is removed after the evaluation. `convert_timeout`: seconds.
+    this name beside the curve), and used again, by one job at a time, while program and files are the same;
+    then it is removed. With `keep="remove"`, it is removed after the evaluation. `convert_timeout`: seconds.
 
     `serve`: a program that serves `{checkpoint}` to the engine at `{port}` of 127.0.0.1, a port that is free.
     It has `serve_timeout` seconds until it answers `/health` (unless it has no such path) and names its model
-    in `/v1/models`. It is stopped with all its children after the evaluation.
+    in `/v1/models`, to requests with the engine's key. After the evaluation, its process group is stopped.
 
-    The output of these programs goes to `logs/step_….log` beside the curve. If one fails, takes too
+    The output of these programs goes to `logs/step_….log` beside the curve; beyond 64 MiB, the log is begun
+    again. If one fails, takes too
     long, or ends before the engine does, that is a `GenerationError`. Raises `SettingsError`.
     """
 
@@ -108,9 +111,9 @@ class EngineMaker:
         self._options = options
         takes = engines.options(self._engine)
         if "command" in takes and "command" in options:
-            options["command"] = _words(options["command"], "the command", "checkpoint")
-        self._convert = convert and _words(convert, "the converter", "checkpoint", "out")
-        self._serve = serve and _words(serve, "the server", "checkpoint", "port")
+            options["command"] = _words(options["command"], "--command", "checkpoint")
+        self._convert = convert and _words(convert, "--convert", "checkpoint", "out")
+        self._serve = serve and _words(serve, "--serve", "checkpoint", "port")
         self._keep, self._converted = keep == "keep", converted
         if serve is not None and ("base_url" not in takes or options.get("base_url") is not None):
             able = " or ".join(engines.names_with("base_url"))
@@ -137,24 +140,29 @@ class EngineMaker:
     @contextmanager
     def _loadable(self, job: Job) -> Iterator[Path]:
         """Yield the path of what an engine loads."""
+        path = job.checkpoint.path
         if not self._convert:
-            yield job.checkpoint.path
+            yield path
             return
-        about = repr((self._convert, job.checkpoint.path.absolute(), job.files))
-        name = f"{_step(job)}-{hashlib.sha256(about.encode('utf-8', 'replace')).hexdigest()[:16]}"
-        place = (self._converted or job.folder / CONVERTED) / name
-        try:
-            while not place.exists():
-                job.check()
-                with locks.alone_with(_folder(place.parent) / f".{name}.lock") as is_alone:
-                    if not is_alone:  # it is being made for another curve
-                        time.sleep(_TICK)
-                    elif not place.exists():
-                        self._make(job, self._convert, place)
-            yield place
-        finally:
-            if not self._keep:
-                _remove(place)
+        prefix = f"{_step(job)}-{_digest(self._convert, path)}-"
+        place = (self._converted or job.folder / CONVERTED) / f"{prefix}{_digest(job.files)}"
+        while True:
+            job.check()
+            with _alone_with(place) as is_alone:
+                if is_alone:
+                    for old in place.parent.glob(f"{prefix}*"):  # of files that have changed
+                        with _alone_with(old) as is_unused:  # false for `place`
+                            if is_unused:
+                                _remove(old)
+                    try:
+                        if not place.exists():
+                            self._make(job, self._convert, place)
+                        yield place
+                    finally:
+                        if not self._keep:
+                            _remove(place)
+                    return
+            time.sleep(_TICK)  # it is made or used for another curve
 
     def _make(self, job: Job, command: Sequence[str], place: Path) -> None:
         """Convert a checkpoint; `place` appears complete or not at all."""
@@ -186,12 +194,18 @@ class EngineMaker:
             return
         with self._free_port() as port:
             words = _filled(self._serve, **places, port=port)
+            options = {**self._options, "base_url": f"http://{_HOST}:{port}/v1"}
+            asker: Any = engines.make(self._engine, "unknown", **options)
+            known = isinstance(asker, ServerEngine)
+            headers = asker.form.headers(asker.place.sent_key) if known else {}
             with _running("server", words, job) as server:
                 models: list[str] = []
-                server.wait(lambda: _is_ready(port, models), self._limits[1], "did not answer")
+                server.wait(
+                    lambda: _is_ready(port, headers, models), self._limits[1], "did not answer"
+                )
                 job.checks.append(server.check)
                 try:
-                    yield models[0], {**self._options, "base_url": f"http://{_HOST}:{port}/v1"}
+                    yield models[0], options
                     server.check()
                 except errors.GenerationError:
                     server.check(_DYING)  # which says more than an engine that lacks it
@@ -229,6 +243,7 @@ class _Program:
         end = time.monotonic() + seconds
         while not done():
             self._job.check()
+            self._bound_log()
             if self._what == "server":
                 self.check()
             if time.monotonic() >= end:
@@ -237,14 +252,21 @@ class _Program:
 
     def check(self, seconds: float = 0.0) -> None:
         """Raise `GenerationError` if the program has ended, or ends within `seconds`."""
+        self._bound_log()
         with suppress(subprocess.TimeoutExpired):
             self._group.process.wait(seconds)
         if self.ending is not None:
             raise self.failed(self.ending)
 
+    def _bound_log(self) -> None:
+        with suppress(OSError):
+            if self._log.stat().st_size > _LARGEST_LOG:
+                os.truncate(self._log, 0)  # the program appends to it
+
     def failed(self, how: str) -> errors.GenerationError:
         """Returns an error with the last lines of the log."""
-        with self._log.open("rb") as file:
+        lines: list[str] = []
+        with suppress(OSError), self._log.open("rb") as file:  # somebody may have removed it
             file.seek(max(0, self._log.stat().st_size - _LAST))
             lines = file.read().decode("utf-8", "replace").split("\n")
         last = " | ".join([line.strip() for line in lines if line.strip()][-_LINES:])
@@ -277,15 +299,17 @@ def _running(what: str, words: Sequence[str], job: Job) -> Iterator[_Program]:
         group.stop()
 
 
-def _is_ready(port: int, models: list[str]) -> bool:
+def _is_ready(port: int, headers: dict[str, str], models: list[str]) -> bool:
     """Whether a server answers; then `models` gets the name of its first model."""
-    health = _got(port, "/health")[0]
+    health = asyncio.run(_got(port, "/health", headers))[0]
     if health is None or health >= _SERVER_ERRORS:  # some list their models while they load them
         return False
-    status, content = _got(port, "/v1/models")
+    status, content = asyncio.run(_got(port, "/v1/models", headers))
+    if status in (401, 403):
+        raise errors.GenerationError(f"the server refuses the engine's API key (status {status})")
     with suppress(ValueError, LookupError, TypeError, RecursionError):
         name = json.loads(content)["data"][0]["id"]
-        if status == http.client.OK and isinstance(name, str):
+        if status == _OK and isinstance(name, str):
             models.append(name)
     return bool(models)
 
@@ -299,17 +323,19 @@ def _is_taken(port: int) -> bool:
     return True
 
 
-def _got(port: int, path: str) -> tuple[int | None, bytes]:
-    """Returns the status and body of a response; no status if there is none."""
-    connection = http.client.HTTPConnection(_HOST, port, timeout=_ATTEMPT)
+async def _got(port: int, path: str, headers: dict[str, str]) -> tuple[int | None, bytes]:
+    """Returns the status and body of a response; no status if there is none in time."""
+    import aiohttp
+
+    limit, content = aiohttp.ClientTimeout(_ATTEMPT), b""
     try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read(_LARGEST)
-    except (OSError, http.client.HTTPException):
+        url = f"http://{_HOST}:{port}{path}"
+        async with aiohttp.request("GET", url, headers=headers, timeout=limit) as reply:
+            while len(content) < _LARGEST and (part := await reply.content.readany()):
+                content += part
+            return reply.status, content
+    except (OSError, aiohttp.ClientError):
         return None, b""
-    finally:
-        connection.close()
 
 
 def _words(command: str | Sequence[str], what: str, *places: str) -> list[str]:
@@ -337,6 +363,15 @@ def _step(job: Job) -> str:
 
 def _log(job: Job) -> Path:
     return job.folder / LOGS / f"{_step(job)}.log"
+
+
+def _digest(*about: object) -> str:
+    return hashlib.sha256(repr(about).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _alone_with(place: Path) -> AbstractContextManager[bool]:
+    """Locks what is converted while it is made, used or removed; yields whether nobody else does that."""
+    return locks.alone_with(_folder(place.parent) / f".{place.name}.lock")
 
 
 def _folder(path: Path) -> Path:

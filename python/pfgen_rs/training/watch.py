@@ -1,7 +1,9 @@
 """Evaluating every new, complete checkpoint in a folder, by one process or several."""
 
 import os
+import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,21 +15,25 @@ from typing import Any, NamedTuple
 from pfgen_rs import errors
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.drawing import figures
 from pfgen_rs.io import ahead, atomic, cleaning, locks, source
 from pfgen_rs.training import background, checks, curve, page as curve_page
-from pfgen_rs.training.checkpoints import Checkpoint, Settling, find_checkpoints
+from pfgen_rs.training.checkpoints import Checkpoint, Print, Settling, find_checkpoints
 from pfgen_rs.training.loggers import Logger, named
 from pfgen_rs.training.serving import EngineFor, Job
 
 FOLDER = curve.FOLDER
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
+# Folders of curves: locks of a process do not exclude itself, and closing a file drops them all.
+_WATCHED: dict[Path, threading.Lock] = {}
 
 
 class Evaluated(NamedTuple):
     """A checkpoint, and its row of the curve or the error that occurred.
 
-    `missing`: the number of answers that were not given in time.
+    Both if its plot or page could not be written. `missing`: the number of answers that were not given in
+    time.
     """
 
     checkpoint: Checkpoint
@@ -52,20 +58,23 @@ class Watcher(source.Closing):
     left out, and the engine is stopped. Results are recorded in the order of the steps.
 
     Several watchers, in any number of processes on machines that share the folder, divide the checkpoints
-    among them: each is claimed by a lock, which ends with its process, so that another one takes over.
+    among them: each is claimed by a lock, which ends with its process, so that another one takes over. In one
+    process, only one watcher at a time may use a folder `out`.
 
     `folder`: the folder with the checkpoints, which are those that trainers write, or that match one of
     `patterns`: see `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the
     folder for `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are
-    skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`:
-    a file to plot the curve to (`.svg` or `.png`). `page`: an HTML file with the curve and the answers,
-    beside the curves in the folders of `compare`; see `write_page`. Both are written after each checkpoint.
+    skipped. A checkpoint that fails is retried when its files have changed, and by the next watcher; one
+    whose files change while it is evaluated fails. `plot`: a file to plot the curve to (`.svg` or `.png`).
+    `page`: an HTML file with the curve and the answers, beside the curves in the folders of `compare`; see
+    `write_page`. Both are written at the start, if there is a curve, and after each checkpoint; the row
+    stands if that fails.
     `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
     `curve.find_fall` and `fall`.
 
     The sample, `tasks` of llm-jp-eval beside it, and `loggers` are as for `StepEvaluator`. `log`: loggers by
-    their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read, and any
-    error of `load_benchmark`.
+    their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read,
+    `OutputError` for a `plot` of another format or without matplotlib, and any error of `load_benchmark`.
     """
 
     def __init__(
@@ -99,7 +108,8 @@ class Watcher(source.Closing):
         gate: int | None = None,
         max_drop: float = 0.01,
     ) -> None:
-        self.folder, self.patterns = Path(folder), tuple(patterns)
+        # Engines may take a relative path for a model's name.
+        self.folder, self.patterns = Path(folder).absolute(), tuple(patterns)
         self._workers, self._budget = checks.count(workers, "workers"), budget
         checks.check_budget(budget)
         if settle_seconds:  # 0: files may change at any time
@@ -130,10 +140,13 @@ class Watcher(source.Closing):
         )
         self._settling = Settling(settle_seconds, marker)
         self._plot, self._page, self._compare = plot, page, compare
+        if plot is not None:
+            figures.check_path(plot)
         curve_page.check_alike(self.record.description["signature"], curve_page.read_runs(compare))
         self._gate, self._max_drop = gate, max_drop
         self._pause = 0.0 if marker else settle_seconds
-        self._failed: dict[Path, object] = {}
+        self._failed: dict[Path, Print] = {}
+        self._unreadable = ""
         self._free: SimpleQueue[int] = SimpleQueue()
         for number in range(workers):
             self._free.put(number)
@@ -164,7 +177,10 @@ class Watcher(source.Closing):
             yield from self._evaluated(claims, {one.step for one in self.found()})
 
     def forever(self, every_seconds: float = 30.0) -> Iterator[Evaluated]:
-        """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
+        """Evaluate existing and new checkpoints, checking for them every `every_seconds`.
+
+        While the folder or the curve cannot be read, it looks again, after one warning in the log `pfgen_rs`.
+        """
         checks.check_seconds(every_seconds, "every_seconds")
         with self._claims() as claims:
             while True:
@@ -175,13 +191,24 @@ class Watcher(source.Closing):
 
     @contextmanager
     def _claims(self) -> Iterator["_Claims"]:
+        watched = _WATCHED.setdefault(self.out.resolve(), threading.Lock())
+        if not watched.acquire(blocking=False):
+            raise errors.SettingsError(
+                f"{self.out}: another watcher of this process uses it: use one with more workers"
+            )
+        path = self.out / ".watching"
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.out / ".watching", os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise atomic.writing_failed(self.out, error) from error
-        with os.fdopen(handle):
-            yield _Claims(handle)
+            try:
+                self.out.mkdir(parents=True, exist_ok=True)
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except OSError as error:
+                raise atomic.writing_failed(self.out, error) from error
+            if self.record.rows and (problem := self._draw()):
+                background.LOG.warning("%s", problem)
+            with os.fdopen(handle):
+                yield _Claims(path, handle)
+        finally:
+            watched.release()
 
     def _evaluated(
         self, claims: "_Claims", wanted: Collection[int] | None, every_seconds: float | None = None
@@ -191,7 +218,8 @@ class Watcher(source.Closing):
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix=ahead.THREADS)
         try:
             while not self.fall():
-                self._begin(claims, begun, pool, wanted)
+                with self._patience(wanted is None):
+                    self._begin(claims, begun, pool, wanted)
                 if not begun:
                     return
                 if begun[0].asked.done():
@@ -204,6 +232,18 @@ class Watcher(source.Closing):
             pool.shutdown()
             for one in begun:
                 claims.release(one.job.checkpoint.step)
+
+    @contextmanager
+    def _patience(self, is_patient: bool) -> Iterator[None]:
+        """Log once that something cannot be read, if it will be looked at again."""
+        try:
+            yield
+        except errors.InputError as error:
+            if not is_patient:
+                raise
+            if str(error) != self._unreadable:
+                background.LOG.warning("%s: looking again until it can be read", error)
+            self._unreadable = str(error)
 
     def _begin(
         self,
@@ -238,21 +278,33 @@ class Watcher(source.Closing):
         checkpoint = begun.job.checkpoint
         try:
             answers = begun.asked.result()
+            # Trainers remove old checkpoints, which changes no answer.
+            for name, *_ in set(checkpoint.files()) - set(begun.job.files):
+                raise errors.GenerationError(f"{name} changed while it was evaluated")
             with claims.curve():
                 self.record.reload()
                 row = self.record.add(checkpoint.step, None, answers.texts, answers.seconds)
-                if self._plot is not None:
-                    curve.plot_curve(self.record.frame, self._plot)
-                if self._page is not None:
-                    curve_page.write_page(self.out, self._page, compare=self._compare)
+                problem = self._draw()
         except (errors.OutputError, errors.SettingsError):  # which affect all checkpoints
             raise
         except errors.PfgenError as error:
-            self._failed[checkpoint.path] = begun.job.files
+            if not isinstance(error, errors.InputError):  # of the curve, until it can be read again
+                self._failed[checkpoint.path] = begun.job.files
             return Evaluated(checkpoint, error=error)
         finally:
             claims.release(checkpoint.step)
-        return Evaluated(checkpoint, row, missing=answers.missing)
+        return Evaluated(checkpoint, row, problem, answers.missing)
+
+    def _draw(self) -> errors.PfgenError | None:
+        """Write plot and page; returns the error that prevents it."""
+        try:
+            if self._plot is not None:
+                curve.plot_curve(self.record.frame, self._plot)
+            if self._page is not None:
+                curve_page.write_page(self.out, self._page, compare=self._compare)
+        except errors.PfgenError as error:
+            return error
+        return None
 
     def _ask(self, job: Job) -> background.FromEngine:
         try:
@@ -262,6 +314,11 @@ class Watcher(source.Closing):
                 if answers.failed:
                     raise errors.GenerationError(answers.problem)
             return answers
+        except (errors.GenerationError, errors.OutputError, errors.SettingsError):
+            raise
+        except Exception as error:  # of an engine, such as one that runs out of memory
+            traceback.clear_frames(error.__traceback__)  # which hold its model
+            raise errors.GenerationError(background.reason_of(error)) from error
         finally:
             self._free.put(job.worker)
 
@@ -274,7 +331,7 @@ class Watcher(source.Closing):
         done = {row["step"] for row in self.record.rows}
         return [checkpoint for checkpoint in self.found() if checkpoint.step not in done]
 
-    def _settled(self) -> Iterator[tuple[Checkpoint, object]]:
+    def _settled(self) -> Iterator[tuple[Checkpoint, Print]]:
         """Yield complete open checkpoints with their files, except unchanged ones that failed."""
         for checkpoint in self.open():
             files = self._settling.settled(checkpoint)
@@ -285,11 +342,19 @@ class Watcher(source.Closing):
 class _Claims:
     """Locks on bytes of a file: one for each step, and one for writing the curve; freed with the process."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, path: Path, handle: int) -> None:
+        self._path, self._handle = path, handle
+
+    def check(self) -> None:
+        """Raise `OutputError` if the file is gone, and with it what has been written beside it."""
+        if not locks.is_lock_at(self._path, self._handle):
+            raise errors.OutputError(
+                f"{self._path.parent}: was removed or replaced while it was in use: start again"
+            )
 
     def claim(self, step: int) -> bool:
-        """Claim a step; returns false if another process has claimed it."""
+        """Claim a step; returns false if another process has claimed it. Raises as `check`."""
+        self.check()
         return locks.lock(self._handle, step + 1)
 
     def release(self, step: int) -> None:
@@ -302,6 +367,7 @@ class _Claims:
         while not locks.lock(self._handle, 0):
             time.sleep(_TICK)
         try:
+            self.check()
             yield
         finally:
             locks.unlock(self._handle, 0)

@@ -36,7 +36,7 @@ pub use batch::{
 pub use error::{Error, Result};
 pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};
-pub use leaks::{Leak, LeakFinder};
+pub use leaks::{Leak, LeakFinder, LeakMemory};
 pub use score::{
     Cut, Explanation, Expression, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules,
     Scorer, Scratch, Settings, SourceScore, TOTALS, Variant, totals_again,

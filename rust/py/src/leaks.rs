@@ -4,7 +4,7 @@ use crate::errors::to_python;
 use crate::text_column::Texts;
 use crate::threads::pool_of;
 use numpy::PyArray1;
-use pfgen_core::Leak;
+use pfgen_core::{Leak, LeakMemory};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -43,8 +43,8 @@ impl LeakFinder {
 
     /// Columns of what the documents contain, sorted by row and number of the text.
     fn find<'py>(&self, py: Python<'py>, documents: &Texts) -> Leaks<'py> {
-        let find = |folded: &mut Vec<u32>, row| self.core.find(documents.get(row), folded);
-        let rows = (0..documents.len()).into_par_iter().map_init(Vec::new, find);
+        let find = |memory: &mut LeakMemory, row| self.core.find(documents.get(row), memory);
+        let rows = (0..documents.len()).into_par_iter().map_init(LeakMemory::default, find);
         let found: Vec<Vec<Leak>> = py.detach(|| self.pool.install(|| rows.collect()));
         let row_of = |(row, leaks): (usize, &Vec<Leak>)| std::iter::repeat_n(row as i64, leaks.len());
         let leaks = || found.iter().flatten();

@@ -30,7 +30,7 @@ class TransformersEngine(Counting):
     in the published runs.
 
     A prompt that leaves no room for the answer is `Failed`. Raises `GenerationError` if the model cannot be
-    loaded, a chat template is missing, or memory is insufficient.
+    loaded, weights or a chat template are missing, or memory is insufficient.
     """
 
     name = "hf"  # the name in published runs
@@ -95,14 +95,19 @@ class TransformersEngine(Counting):
 
         try:
             tokenizer = self._transformers.AutoTokenizer.from_pretrained(self.model, **self._hub)
-            model = self._transformers.AutoModelForCausalLM.from_pretrained(
-                self.model, dtype=self._dtype, device_map=self._device_map, **self._hub
+            how = {"dtype": self._dtype, "device_map": self._device_map, **self._hub}
+            model, found = self._transformers.AutoModelForCausalLM.from_pretrained(
+                self.model, output_loading_info=True, **how
             )
             if self._device_map is None:
                 model = model.to(self._device or _best_device(self._torch))
         # A missing model, a damaged file, lack of memory, untrusted code: each has its own type.
         except Exception as error:
             raise GenerationError(f"transformers cannot load {self.model!r}: {error}") from error
+        if lacking := sorted(found["missing_keys"]):  # transformers warns, and makes them up
+            names = ", ".join([*lacking[:3], *["…"][: len(lacking) > 3]])
+            problem = f"{len(lacking)} weights are missing from its files ({names})"
+            raise GenerationError(f"transformers cannot load {self.model!r}: {problem}")
         return Batches(model.eval(), tokenizer, *self._how)
 
 

@@ -7,15 +7,14 @@ const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 
 /// The hashes of all n-grams of `text`, in order, in time linear in its length.
 pub(super) fn hashes(text: &[u32], n: usize) -> impl Iterator<Item = u64> {
-    let leaving = successors(Some(1u64), |power| Some(power.wrapping_mul(BASE))).nth(n).unwrap_or(0);
+    let leading = successors(Some(1u64), |power| Some(power.wrapping_mul(BASE))).nth(n - 1).unwrap_or(0);
     let step = move |hash: u64, symbol: u32| hash.wrapping_mul(BASE).wrapping_add(u64::from(symbol));
     let first = text.get(..n - 1).unwrap_or(&[]).iter().fold(0, |hash, &symbol| step(hash, symbol));
-    let rest = text.get(n - 1..).unwrap_or(&[]).iter().enumerate();
-    rest.scan(first, move |hash, (at, &symbol)| {
-        *hash = step(*hash, symbol);
-        let left = if at == 0 { 0 } else { u64::from(text[at - 1]) };
-        *hash = hash.wrapping_sub(left.wrapping_mul(leaving));
-        Some(hash.wrapping_mul(FACTOR))
+    let rest = text.get(n - 1..).unwrap_or(&[]).iter().zip(text);
+    rest.scan(first, move |hash, (&entering, &leaving)| {
+        let whole = step(*hash, entering);
+        *hash = whole.wrapping_sub(u64::from(leaving).wrapping_mul(leading));
+        Some(whole.wrapping_mul(FACTOR))
     })
 }
 
@@ -49,7 +48,7 @@ pub(super) struct Anchors {
     /// Where the hashes with each beginning begin in `sorted`.
     starts: Vec<u32>,
     starts_shift: u32,
-    /// A bit for each beginning of a hash that there is; small enough for a cache, unlike the above.
+    /// A Bloom filter of the hashes, each with two bits of one word; small enough for a cache, unlike the above.
     occurs: Vec<u64>,
     occurs_shift: u32,
 }
@@ -62,27 +61,30 @@ impl Anchors {
         let mut starts = vec![0; (1 << bits) + 1];
         sorted.iter().for_each(|&(hash, _)| starts[(hash >> starts_shift) as usize + 1] += 1);
         (1..starts.len()).for_each(|bucket| starts[bucket] += starts[bucket - 1]);
-        let occurs_shift = starts_shift - 4;
-        let mut occurs = vec![0; 1 << (bits + 4 - 6)];
-        for &(hash, _) in &sorted {
-            let bit = (hash >> occurs_shift) as usize;
-            occurs[bit >> 6] |= 1 << (bit & 63);
-        }
+        let occurs_shift = starts_shift + 2;
+        let mut occurs = vec![0; 1 << (bits - 2)];
+        sorted.iter().for_each(|&(hash, _)| occurs[(hash >> occurs_shift) as usize] |= two_bits(hash));
         Self { sorted, starts, starts_shift, occurs, occurs_shift }
+    }
+
+    /// False only if no text has an anchor with this hash.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        let bits = two_bits(hash);
+        self.occurs[(hash >> self.occurs_shift) as usize] & bits == bits
     }
 
     /// The texts that have an anchor with this hash.
     #[inline]
     pub(super) fn texts(&self, hash: u64) -> impl Iterator<Item = u32> {
-        let bit = (hash >> self.occurs_shift) as usize;
-        let found = if self.occurs[bit >> 6] >> (bit & 63) & 1 == 0 {
-            &[]
-        } else {
-            let bucket = (hash >> self.starts_shift) as usize;
-            &self.sorted[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
-        };
+        let bucket = (hash >> self.starts_shift) as usize;
+        let found = &self.sorted[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
         found.iter().filter(move |&&(other, _)| other == hash).map(|&(_, text)| text)
     }
+}
+
+fn two_bits(hash: u64) -> u64 {
+    1 << (hash >> 12 & 63) | 1 << (hash >> 18 & 63)
 }
 
 /// The logarithm of a power of two that is at least `count`, and at least 2^6.
@@ -112,6 +114,7 @@ mod tests {
         for &(hash, _) in &all {
             let expected: Vec<u32> = all.iter().filter(|other| other.0 == hash).map(|other| other.1).collect();
             assert_eq!(anchors.texts(hash).collect::<Vec<_>>(), expected);
+            assert!(anchors.may_have(hash));
         }
         assert_eq!(anchors.texts(1).count(), 0);
         assert_eq!(Anchors::new(Vec::new()).texts(5).count(), 0);

@@ -29,7 +29,19 @@ pub struct LeakFinder {
     symbols: Vec<u32>,
     starts: Vec<usize>,
     grams: Vec<u32>,
+    /// How many of its n-grams a stretch must have of each text.
+    needed: Vec<u32>,
     anchors: Anchors,
+}
+
+/// Memory to search documents in, one after another.
+#[derive(Debug, Default)]
+pub struct LeakMemory {
+    folded: Vec<u32>,
+    /// Anchors there are: texts and places.
+    met: Vec<(u32, u32)>,
+    /// How many of `met` each text has.
+    counts: Vec<u32>,
 }
 
 /// A text that a document contains.
@@ -60,7 +72,8 @@ impl LeakFinder {
             fold::fold(text, |symbol, _| symbols.push(symbol));
             starts.push(symbols.len());
         }
-        let mut finder = Self { n, coverage, symbols, starts, grams: Vec::new(), anchors: Anchors::new(Vec::new()) };
+        let anchors = Anchors::new(Vec::new());
+        let mut finder = Self { n, coverage, symbols, starts, grams: Vec::new(), needed: Vec::new(), anchors };
         finder.choose_anchors();
         Ok(finder)
     }
@@ -70,20 +83,21 @@ impl LeakFinder {
         let texts = self.starts.len() - 1;
         let each = |text| hashes(self.text(text), self.n);
         (0..texts).flat_map(each).for_each(|hash| counts.add(hash));
-        let (mut sorted, mut grams) = (Vec::new(), Vec::with_capacity(texts));
+        let (mut sorted, mut all_grams, mut all_needed) = (Vec::new(), Vec::new(), Vec::new());
         for text in 0..texts {
             let mut own: Vec<_> = each(text).map(|hash| (counts.of(hash), hash)).collect();
             own.sort_unstable();
             own.dedup();
             // Different n-grams with one hash would be too few, and so one anchor too few; anchors are then all.
             let distinct = Grams::new(self.text(text), self.n).len();
-            let needed = self.needed(distinct);
+            let needed = self.enough_of(distinct);
             let chosen = distinct + 1 - needed + spare(needed);
             let kept = if own.len() == distinct { own.len().min(chosen) } else { own.len() };
             sorted.extend(own[..kept].iter().map(|&(_, hash)| (hash, text as u32)));
-            grams.push(distinct as u32);
+            all_grams.push(distinct as u32);
+            all_needed.push(needed as u32);
         }
-        (self.anchors, self.grams) = (Anchors::new(sorted), grams);
+        (self.anchors, self.grams, self.needed) = (Anchors::new(sorted), all_grams, all_needed);
     }
 
     /// The number of distinct n-grams of each text; those without any are not found.
@@ -96,47 +110,59 @@ impl LeakFinder {
     }
 
     /// The smallest number of n-grams that is enough of `distinct` ones; at least one.
-    fn needed(&self, distinct: usize) -> usize {
+    fn enough_of(&self, distinct: usize) -> usize {
         (1..distinct).find(|&count| share(count, distinct) >= self.coverage).unwrap_or(distinct.max(1))
     }
 
+    /// The longest stretch of a document that may contain a text, in folded characters.
+    fn longest(&self, text: u32) -> usize {
+        LONGEST * self.text(text as usize).len()
+    }
+
     /// The texts that `document` contains, in order, each once: with the largest share, where it is met first.
-    ///
-    /// `folded` is memory to work in.
-    pub fn find(&self, document: &str, folded: &mut Vec<u32>) -> Vec<Leak> {
-        folded.clear();
-        fold::fold(document, |symbol, _| folded.push(symbol));
+    pub fn find(&self, document: &str, memory: &mut LeakMemory) -> Vec<Leak> {
+        memory.folded.clear();
+        memory.met.clear();
+        memory.counts.resize(self.grams.len(), 0);
+        fold::fold(document, |symbol, _| memory.folded.push(symbol));
         let mut best = FxHashMap::default();
-        let mut met = Vec::new();
-        for (place, hash) in hashes(folded, self.n).enumerate() {
-            met.extend(self.anchors.texts(hash).map(|text| (text, place)));
-            if (place + 1) % PART == 0 {
-                self.compare(folded, &mut met, &mut best);
+        let grams = (memory.folded.len() + 1).saturating_sub(self.n);
+        for begin in (0..grams).step_by(PART) {
+            let end = grams.min(begin + PART);
+            for (hash, place) in hashes(&memory.folded[begin..end + self.n - 1], self.n).zip(begin as u32..) {
+                if self.anchors.may_have(hash) {
+                    memory.met.extend(self.anchors.texts(hash).map(|text| (text, place)));
+                }
             }
+            self.compare(memory, &mut best);
+            // Stretches that go on in the next part need the anchors of this one, too.
+            memory.met.retain(|&(text, place)| place as usize + self.longest(text) > end);
         }
-        self.compare(folded, &mut met, &mut best);
         self.leaks(document, best)
     }
 
-    /// Compares a document with the texts whose anchors were met, and forgets these.
-    fn compare(&self, document: &[u32], met: &mut Vec<(u32, usize)>, best: &mut FxHashMap<u32, Stretch>) {
-        met.sort_unstable();
-        for of_text in met.chunk_by(|a, b| a.0 == b.0) {
+    /// Compares a document with the texts of which enough anchors were met.
+    fn compare(&self, memory: &mut LeakMemory, best: &mut FxHashMap<u32, Stretch>) {
+        let LeakMemory { folded, met, counts } = memory;
+        met.iter().for_each(|&(text, _)| counts[text as usize] += 1);
+        let is_enough = |text: usize| counts[text] as usize > spare(self.needed[text] as usize);
+        let mut enough: Vec<_> = met.iter().copied().filter(|&(text, _)| is_enough(text as usize)).collect();
+        met.iter().for_each(|&(text, _)| counts[text as usize] = 0);
+        enough.sort_unstable();
+        for of_text in enough.chunk_by(|a, b| a.0 == b.0) {
             let text = of_text[0].0;
-            let (own, before) = (self.text(text as usize), best.get(&text).copied());
-            let (needed, longest) = (self.needed(self.grams[text as usize] as usize), LONGEST * own.len());
+            let (needed, longest) = (self.needed[text as usize] as usize, self.longest(text));
             let spare = spare(needed);
-            let near = of_text.windows(spare + 1).filter(|near| near[spare].1 - near[0].1 < longest);
-            let mut places = near.map(|near| near[0].1).peekable();
+            let near = of_text.windows(spare + 1).filter(|near| ((near[spare].1 - near[0].1) as usize) < longest);
+            let mut places = near.map(|near| near[0].1 as usize).peekable();
             if places.peek().is_none() {
                 continue;
             }
-            let grams = Grams::new(own, self.n);
-            if let Some(found) = grams.best_stretch(document, places, longest, needed, before) {
+            let grams = Grams::new(self.text(text as usize), self.n);
+            if let Some(found) = grams.best_stretch(folded, places, longest, needed, best.get(&text).copied()) {
                 best.insert(text, found);
             }
         }
-        met.clear();
     }
 
     fn leaks(&self, document: &str, best: FxHashMap<u32, Stretch>) -> Vec<Leak> {
@@ -170,17 +196,18 @@ fn share(count: usize, of: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Leak, LeakFinder};
+    use super::{Leak, LeakFinder, LeakMemory};
 
     #[test]
     fn texts_are_found_whatever_stands_between_their_letters() {
         let finder =
             LeakFinder::new(&["光合成とは、植物の働きです。", "短い", "ＡＢＣＤＥＦＧＨＩＪ"], 4, 1.0).unwrap();
         assert_eq!(finder.grams(), [9, 0, 7]);
-        let found = finder.find("まず「光合成とは 植物の\n働きです！」と。a-b-c-d-e-f-g-h-i-j 短い", &mut Vec::new());
+        let found = finder
+            .find("まず「光合成とは 植物の\n働きです！」と。a-b-c-d-e-f-g-h-i-j 短い", &mut LeakMemory::default());
         let leak = |text, begin, end| Leak { text, coverage: 1.0, begin, end };
         assert_eq!(found, [leak(0, 3, 17), leak(2, 21, 40)]);
-        assert_eq!(finder.find("光合成とは、植物の動きです。", &mut Vec::new()), []);
+        assert_eq!(finder.find("光合成とは、植物の動きです。", &mut LeakMemory::default()), []);
     }
 
     #[test]
@@ -188,8 +215,19 @@ mod tests {
         let finder = LeakFinder::new(&["あいうえおかきくけこ"], 3, 0.5).unwrap();
         for before in [super::PART - 12, super::PART - 5, super::PART, super::PART + 1] {
             let document = format!("{}あいうえおかき{}あいうえおかきくけこ", "x".repeat(before), "y".repeat(30));
-            let [found] = finder.find(&document, &mut Vec::new())[..] else { panic!() };
+            let [found] = finder.find(&document, &mut LeakMemory::default())[..] else { panic!() };
             assert_eq!((found.begin, found.coverage), (before + 37, 1.0));
+        }
+    }
+
+    #[test]
+    fn stretches_across_the_end_of_a_part_are_found() {
+        let text: String = ('a'..='z').collect();
+        let finder = LeakFinder::new(&[&text], 3, 1.0).unwrap();
+        for before in [super::PART - 24, super::PART - 13, super::PART - 2] {
+            let document = format!("{}{text}", "1".repeat(before));
+            let [found] = finder.find(&document, &mut LeakMemory::default())[..] else { panic!("{before}") };
+            assert_eq!((found.begin, found.end), (before, before + 26));
         }
     }
 
