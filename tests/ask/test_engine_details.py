@@ -252,7 +252,6 @@ def test_whatever_json_comes_as_log_probabilities_is_read(logprobs: object) -> N
         {"logprobs": {"content": [{"token": "", "bytes": list(KEY.encode())}]}},
         {"logprobs": {"content": [{"token": "A", "logprob": KEY}]}},
         {"logprobs": {"tokens": ["A"], "top_logprobs": [{KEY: -1.0}]}},
-        {"finish_reason": KEY},
         {"message": {"content": "A", "reasoning_content": f"it is {KEY}."}},
         {"message": {"content": "A", "reasoning": f"it is {KEY}."}},
     ],

@@ -466,7 +466,8 @@ def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compar
         ({"system_fingerprint": SECRET[:30]}, {"system_fingerprint": "***"}),
         ({"model": "m\ud800\x1b\u202e"}, {"served": "m\ufffd\ufffd\ufffd"}),
         ({"model": ["m"], "system_fingerprint": 1}, {}),
-        ({"finish_reason": "stop\ud800"}, {"finish_reason": "stop?"}),
+        ({"finish_reason": "stop\ud800\u202e"}, {"finish_reason": "stop\ufffd\ufffd"}),
+        ({"finish_reason": "x" * 190 + SECRET}, {"finish_reason": "x" * 190 + "***"}),
     ],
 )
 def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(

@@ -505,7 +505,7 @@ def test_without_a_number_few_requests_are_under_way_at_first() -> None:
         outcomes = list(asked.generate(tasks(64), Parameters()))
         assert len(outcomes) == 64
         assert 16 <= server.most_at_once <= 64
-    assert asked.notes()["concurrency"]["trace"][0] == [0.0, 16, "start"]
+    assert asked.notes()["concurrency"]["trace"][0] == [0.0, 64, "start"]
 
 
 def test_a_slow_reader_is_waited_for() -> None:

@@ -92,6 +92,7 @@ def spread(kind: str, count: int) -> tuple[Any, Any]:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     if kind == "zero3":
         import deepspeed
+        from transformers.integrations import HfDeepSpeedConfig
 
         settings = {
             "train_micro_batch_size_per_gpu": 1,
@@ -101,6 +102,9 @@ def spread(kind: str, count: int) -> tuple[Any, Any]:
         model, optimizer, *_ = deepspeed.initialize(
             model=model, optimizer=optimizer, config=settings, dist_init_required=False
         )
+        model.known = HfDeepSpeedConfig(
+            settings
+        )  # as long as it lives, to transformers; as its trainer does
     return model, optimizer
 
 

@@ -358,7 +358,7 @@ def test_a_curve_at_which_its_reader_panics(
     def panics(*_: object) -> pl.DataFrame:
         raise pl.exceptions.PanicException("not yet implemented")
 
-    monkeypatch.setattr(pl, "read_parquet_metadata", panics)
+    monkeypatch.setattr("pfgen_rs.training.curve.pl.read_parquet_metadata", panics)
     (tmp_path / "curve.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="not a learning curve"):
         read_curve(tmp_path / "curve.parquet")

@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import IO, Any, NamedTuple, TypeVar
@@ -83,18 +84,23 @@ class Connection:
     ) -> T | Again:
         """Returns what an attempt comes to, or the last of those that failed for the time being.
 
+        Each attempt and the wait after it take a turn, so as many fewer are under way as there are waiting.
         `seed`: from which the lengths of waits are drawn, so that they do not depend on who waited before.
         """
-        result, random = await attempt(), None
-        for failure in range(self.retries):
-            if not isinstance(result, Again):
-                break
-            random = random or Random(seed)  # noqa: S311
-            seconds = self.backoff.wait(failure, random, result.after)
-            self.waits.report(result.reason, seconds, result.after)
-            await asyncio.sleep(seconds)
-            result = await attempt()
+        random = None
+        for failure in itertools.count():
+            async with self._turn(failure):
+                result = await attempt()
+                if not isinstance(result, Again) or failure == self.retries:
+                    break
+                random = random or Random(seed)  # noqa: S311
+                seconds = self.backoff.wait(failure, random, result.after)
+                self.waits.report(result.reason, seconds, result.after)
+                await asyncio.sleep(seconds)
         return result
+
+    def _turn(self, _failures: int) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def send(
         self,
@@ -163,7 +169,7 @@ class Session(Connection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._gate = Gate(self.window)
+        self._gate, self._under_way = Gate(self.window), 0
         self._understood = self._heard = self._answered = False
         self._foreign = self._silent = 0
         self._refused: Counter[str] = Counter()
@@ -171,6 +177,9 @@ class Session(Connection):
     async def __aenter__(self) -> Callable[[Task], Awaitable[Outcome]]:
         self.open()
         return self._outcome
+
+    def _turn(self, failures: int) -> AbstractAsyncContextManager[None]:
+        return self._gate.turn(again=failures > 0)
 
     async def _outcome(self, task: Task) -> Outcome:
         """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
@@ -197,9 +206,9 @@ class Session(Connection):
         return Hopeless(f"{verdict.reason}: {self.form.cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
-        attempts = itertools.count(1)
+        attempts, tries = itertools.count(1), itertools.count()
         verdict: _Verdict = await self.persistently(
-            lambda: self._admitted(task, attempts), f"{task.seed} {task.question}"
+            lambda: self._noted(task, attempts, next(tries)), f"{task.seed} {task.question}"
         )
         if isinstance(verdict, Again):
             return self._given_up(verdict)
@@ -217,19 +226,24 @@ class Session(Connection):
             f"{self.place.url}: {reason}. Check that the server is running, and its address"
         )
 
-    async def _admitted(self, task: Task, attempts: Iterator[int]) -> _Verdict:
-        """Attempt a task when the window has a place for it, and tell the window how that went."""
-        busy = await self._gate.enter()
+    async def _noted(self, task: Task, attempts: Iterator[int], before: int) -> _Verdict:
+        """Attempt a task that failed so often before, and tell window and gate how that went."""
+        busy, begun = self._gate.busy, time.monotonic()
+        self._under_way += 1
         try:
-            begun = time.monotonic()
             verdict = await self._attempt(task, attempts)
-            if isinstance(verdict, Answered):
-                self.window.answered(begun, time.monotonic(), busy)
-            elif isinstance(verdict, Again) and verdict.busy:
-                self.window.refused(begun, time.monotonic(), busy, verdict.busy)
-            return verdict
         finally:
-            self._gate.leave()
+            self._under_way -= 1
+        now = time.monotonic()
+        if isinstance(verdict, Answered):
+            self.window.answered(begun, now, busy)
+        elif isinstance(verdict, Again) and verdict.busy:
+            left = self._under_way
+            self.window.refused(begun, now, busy, verdict.busy, before=before, left=left)
+            if verdict.after:  # those that were refused come back before others
+                seconds = min(verdict.after, self.backoff.patience)
+                self._gate.close(seconds + self.backoff.first)
+        return verdict
 
     async def _attempt(self, task: Task, attempts: Iterator[int]) -> _Verdict:
         """Send a request, and again at once without each optional parameter for which it is refused.
@@ -348,7 +362,7 @@ def without_key(outcome: Answered, place: server.Place) -> Outcome:
 def _texts(answered: Answered) -> Iterator[str]:
     """Yield all texts in an answer that come from the server."""
     details = answered.details or Details()
-    yield from (answered.text, details.reasoning or "", details.finish_reason or "")
+    yield from (answered.text, details.reasoning or "")
     yield from wire.texts_in_tokens(details.tokens or ())
 
 

@@ -178,22 +178,17 @@ def served_by(
 
     `more`: other fields of its details.
     """
-    reason = choice.get("finish_reason")
     return Details(
-        model=named_model(reply.get("model"), key),
-        system_fingerprint=named_model(reply.get("system_fingerprint"), key),
-        finish_reason=_unicode(reason) if isinstance(reason, str) else None,
+        model=named(reply.get("model"), key),
+        system_fingerprint=named(reply.get("system_fingerprint"), key),
+        finish_reason=named(choice.get("finish_reason"), key),
         **more,
     )
 
 
-def named_model(value: object, key: str | None) -> str | None:
-    """Returns a name that is kept and printed: of bounded length, without the key and lone surrogates."""
+def named(value: object, key: str | None) -> str | None:
+    """Returns a name that is kept and printed: of bounded length, printable, without the key."""
     return in_short(value, key)[:_LONGEST_NAME] if isinstance(value, str) and value else None
-
-
-def _unicode(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _no_choice(reply: Mapping[str, Any], key: str | None) -> str:

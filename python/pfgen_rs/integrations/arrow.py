@@ -159,10 +159,19 @@ class ArrowScorer:
 
     def _scored(self, data: pa.RecordBatch) -> pa.RecordBatch:
         schema = self.schema(data.schema)
-        rows = _Rows(self.benchmark, data.num_rows)
-        field = self.question_field
-        questions = None if field is None else rows.texts(data.column(field), "question")
-        answers = rows.answers(data.column(self.answer_field))
+        asked = None if self.question_field is None else data.column(self.question_field)
+        found = self.scores(data.column(self.answer_field), asked)
+        return pa.RecordBatch.from_arrays([*data.columns, *found.columns], schema=schema)
+
+    def scores(self, answers: Any, asked: Any | None) -> pa.RecordBatch:
+        """Returns only what is appended to rows with these answers, which were `asked` these questions.
+
+        Both are columns, or sequences of any objects; what is no text has a problem. `asked` is `None` if the
+        scorer has no `question_field`.
+        """
+        rows = _Rows(self.benchmark, len(answers))
+        questions = None if asked is None else rows.texts(asked, "question")
+        answers = rows.answers(answers)
         known = None if questions is None else rows.numbers(questions)
         column = self.benchmark._coder.column(self._cleaned(rows.kept(answers)), self.threads)
         numbers, found = self._of_questions(known, column, int(rows.usable.sum()))
@@ -171,10 +180,10 @@ class ArrowScorer:
             ids.take(rows.spread(numbers)),
             rows.spread(found.lengths.astype(np.int64)),
             *(rows.spread(values) for values in found.columns),
-            pa.repeat(pa.scalar(self.signature, pa.string()), data.num_rows),
+            pa.repeat(pa.scalar(self.signature, pa.string()), len(answers)),
             rows.column_of_problems(),
         ]
-        return pa.RecordBatch.from_arrays([*data.columns, *appended], schema=schema)
+        return pa.RecordBatch.from_arrays(appended, schema=self.fields)
 
     def _of_questions(
         self, numbers: NDArray[np.uint32] | None, column: Any, count: int
@@ -219,8 +228,14 @@ class _Rows:
         self.problems: dict[int, str] = {}
         self.usable = np.ones(count, bool)
 
-    def texts(self, column: pa.Array, what: str) -> pa.Array:
-        """Returns a column as text, and notes rows that are null or not text."""
+    def texts(self, column: Any, what: str) -> pa.Array:
+        """Returns a column or objects as text, and notes rows that are null or not text."""
+        if not isinstance(column, pa.Array):
+            texts = [each if isinstance(each, str) else None for each in column]
+            wrong = [at for at, each in enumerate(column) if texts[at] is None and each is not None]
+            self._note(wrong, f"the {what} is not text")
+            encoded = [text and text.encode(errors="surrogatepass") for text in texts]
+            column = pa.array(encoded, pa.large_binary()).view(pa.large_string())
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if pa.types.is_null(column.type) or pa.types.is_string_view(column.type):
@@ -230,10 +245,11 @@ class _Rows:
             return pa.nulls(len(column), pa.string())
         return self._checked(column, what, _native.Texts)
 
-    def answers(self, column: pa.Array) -> pa.Array:
+    def answers(self, column: Any) -> pa.Array:
         """Returns the column of answers, and notes rows that are null or no answers."""
         if self._benchmark.settings.unit != "token":
             return self.texts(column, "answer")
+        column = column if isinstance(column, pa.Array) else pa.array(column)
         if pa.types.is_null(column.type):
             column = column.cast(pa.list_(pa.int64()))
         return self._checked(column, "answer", self._benchmark._coder.column)

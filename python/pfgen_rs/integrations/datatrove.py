@@ -1,14 +1,10 @@
 """Scores documents in datatrove pipelines, and filters them by their scores: docs/how-to/scale.md."""
 
-from typing import Any
-
 from pfgen_rs import extras
 from pfgen_rs.integrations.arrow import ArrowScorer
-from pfgen_rs.io.source import has_lone_surrogate
 
 extras.needed("datatrove.pipeline.filters", "datatrove")
 
-import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402
 from datatrove.data import Document  # noqa: E402 - the error names the extra
 from datatrove.pipeline.filters.base_filter import BaseFilter  # noqa: E402
 from datatrove.pipeline.writers.disk_base import DiskWriter  # noqa: E402
@@ -44,12 +40,9 @@ class AgreementFilter(BaseFilter):  # type: ignore[misc] # not typed
 
     def filter_batch(self, batch: list[Document]) -> list[bool | tuple[bool, str]]:
         """Whether each document is kept, with the reasons; writes their metadata."""
-        texts = {self.scorer.answer_field: [_text(doc.text) for doc in batch]}
-        if (field := self.scorer.question_field) is not None:
-            texts[field] = [_text(doc.metadata.get(field)) for doc in batch]
-        scored = self.scorer(
-            pa.table({key: pa.array(of, pa.string()) for key, of in texts.items()})
-        )
+        key = self.scorer.question_field
+        asked = None if key is None else [doc.metadata.get(key) for doc in batch]
+        scored = self.scorer.scores([doc.text for doc in batch], asked)
         rows = scored.select([*self.columns]).to_pylist()
         for doc, row in zip(batch, rows, strict=True):
             doc.metadata.update({self.prefix + name: value for name, value in row.items()})
@@ -59,7 +52,3 @@ class AgreementFilter(BaseFilter):  # type: ignore[misc] # not typed
         if self.at_least is None or (average is not None and average >= self.at_least):
             return True
         return False, "no_score" if average is None else "low_agreement"
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and not has_lone_surrogate(value) else None

@@ -23,10 +23,11 @@ from pfgen_rs.integrations import (  # noqa: E402
 class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
     """Evaluates every N steps, or after every validation: `Trainer(callbacks=[PfgenCallback(…)])`.
 
-    `generate(module, tasks) -> texts` generates answers; it runs without gradients, in evaluation mode. With
-    a `tokenizer` instead, transformers' `generate` of `module.model` (or of the module) is called with
-    `batch_size`, `max_new_tokens`, `temperature`, `top_p` and `device`. With `engine`, neither is used. Both
-    are given up after `limit` seconds (3600).
+    `generate(module, tasks) -> texts` generates answers, on the calling thread, without gradients, in
+    evaluation mode; ranks wait for each other for a minute beyond `limit` (3600 seconds), then raise a
+    `CollectiveError`. With a `tokenizer` instead, transformers' `generate` of `module.model` (or of the
+    module) is called with `batch_size`, `max_new_tokens`, `temperature`, `top_p` and `device`, and given up
+    after `limit` seconds. With `engine`, neither is used.
 
     `every`: number of optimiser steps between evaluations; without it, evaluates after each validation, and
     measures the baseline when training starts. `settings`: arguments of `StepEvaluator`.
@@ -124,7 +125,6 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
         wrapper: Any,
         tasks: Sequence[Task],
     ) -> Sequence[str]:
-        in_step = torch_sharding.is_sharded(wrapper)
         with generation.undisturbed(wrapper), torch_sharding.usable(wrapper):
-            ranks = torch_ranks.Ranks(self._limit)
-            return ranks.together(partial(generate, module, tasks), in_step=in_step)
+            ours = partial(generate, module, tasks)
+            return torch_ranks.Ranks(self._limit).together(ours, here=True)

@@ -7,6 +7,7 @@ from pfgen_rs.integrations.arrow import ArrowScorer
 
 extras.needed("nemo_curator.stages.base", "nemo-curator")
 
+import pandas as pd  # type: ignore[import-untyped]  # noqa: E402
 import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # noqa: E402
 from nemo_curator.backends.base import WorkerMetadata  # noqa: E402 - the error names the extra
@@ -19,7 +20,7 @@ class AgreementStage(ProcessingStage[DocumentBatch, DocumentBatch]):  # type: ig
     """Adds the columns of a scorer to batches of documents, and may drop documents.
 
     `scorer`: made by `integrations.arrow.scorer`. `at_least`: the lowest `average` that is kept; documents
-    below it, or without a score, are dropped. By default none is.
+    below it, or without a score, are dropped. By default none is. Batches stay tables or data frames.
     """
 
     scorer: ArrowScorer
@@ -40,15 +41,22 @@ class AgreementStage(ProcessingStage[DocumentBatch, DocumentBatch]):  # type: ig
 
     def process(self, task: DocumentBatch) -> DocumentBatch:
         """Returns the batch with scores."""
-        data = task.data
-        if not isinstance(data, pa.Table):  # an index, such as filters leave, is no column
-            data = pa.Table.from_pandas(data, preserve_index=False)
-        scored = self.scorer(data)
+        scored = (self.scorer if isinstance(task.data, pa.Table) else self._frame)(task.data)
         if self.at_least is not None:
-            scored = scored.filter(pc.field("average") >= self.at_least)
+            is_table = isinstance(scored, pa.Table)
+            kept = (pc.field("average") if is_table else scored["average"]) >= self.at_least
+            scored = scored.filter(kept) if is_table else scored[kept]
         return DocumentBatch(
             dataset_name=task.dataset_name,
             data=scored,
             _metadata=task._metadata,
             _stage_perf=task._stage_perf,
         )
+
+    def _frame(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Returns a data frame with scores; its other columns may have no type in Arrow."""
+        self.scorer.schema(pa.schema([(str(name), pa.null()) for name in data.columns]))
+        columns = (data[name].astype(object) for name in self.scorer.needed)
+        *asked, answers = (column.where(column.notna(), None).to_list() for column in columns)
+        found = self.scorer.scores(answers, asked[0] if asked else None)
+        return data.assign(**found.to_pandas(types_mapper=pd.ArrowDtype).set_axis(data.index))

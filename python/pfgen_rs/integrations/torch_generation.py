@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from transformers.generation import StopStringCriteria
+from transformers.generation import StoppingCriteriaList, StopStringCriteria
 
 from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.integrations import torch_sharding as sharding
 from pfgen_rs.integrations.callbacks import check_sampling
-from pfgen_rs.integrations.torch_ranks import LIMIT, Ranks
+from pfgen_rs.integrations.torch_ranks import LIMIT, Ranks, end_if_given_up
 
 _SEEDS = 1 << 63
 
@@ -40,8 +40,8 @@ class ModelGenerate:
     `limit`: seconds after which generation is given up, with an error on all ranks. It runs in a thread,
     which is left behind if it does not end, as in a GPU kernel that hangs; later calls are errors until then.
 
-    Raises `SettingsError` for values out of range, prompts too long for the model, and missing or failing
-    chat templates.
+    Raises `SettingsError` for values out of range, prompts too long for the model, missing or failing chat
+    templates, and sharded models with weights that their configuration does not know.
     """
 
     model: Any
@@ -95,8 +95,8 @@ class ModelGenerate:
         """
         prompts = [self._ids(task) for task in tasks]
         self._check_room(tasks, prompts)
-        sharded = sharding.is_sharded(self._wrapper)
-        return prompts, sharding.skeleton(sharding.unwrapped(self.model)) if sharded else None
+        model, wrapper = sharding.unwrapped(self.model), self._wrapper
+        return prompts, sharding.skeleton(model, wrapper) if sharding.is_sharded(wrapper) else None
 
     def _ready(self, tasks: Sequence[Task]) -> tuple[list[list[int]], Any]:
         """Returns what `check` returns, if all that follows has room."""
@@ -130,12 +130,15 @@ class ModelGenerate:
         ids = [[pad] * (width - len(prompts[row])) + prompts[row] for row in rows]
         mask = [[0] * (width - len(prompts[row])) + [1] * len(prompts[row]) for row in rows]
         device = _device(model)
+        end_if_given_up()  # training goes on, with random numbers of its own
         torch.manual_seed((tasks[rows[0]].seed << 20 | rows[0]) % _SEEDS)
         made = model.generate(
             input_ids=torch.tensor(ids, device=device),
             attention_mask=torch.tensor(mask, device=device),
             pad_token_id=pad,
             use_cache=True,
+            synced_gpus=False,  # with ZeRO-3, it would wait for ranks that do not generate
+            stopping_criteria=StoppingCriteriaList([end_if_given_up]),
             **self._sampling(self._parameters(tasks[rows[0]])),
         )
         return list(self.tokenizer.batch_decode(made[:, width:], skip_special_tokens=True))
@@ -222,8 +225,9 @@ class ModelGenerate:
 def undisturbed(model: Any) -> Iterator[None]:
     """Switch to evaluation mode without gradients, and restore modules' modes and random state at the end."""
     modes = [(module, module.training) for module in model.modules()]
-    devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
-    with torch.random.fork_rng(devices=list(devices)), torch.no_grad():
+    # Seeds are set for all devices.
+    devices = range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0)
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
         model.eval()
         try:
             yield

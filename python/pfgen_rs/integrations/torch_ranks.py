@@ -5,7 +5,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -26,7 +26,9 @@ INSTEAD = (
 _PATIENCE = 60.0  # seconds that ranks wait for each other beyond the limit
 _GRACE = 5.0  # seconds for a thread to end after it was interrupted
 _CALLS = itertools.count()  # the same on all ranks, as they agree in the same order
-_left: set[threading.Thread] = set()  # those given up that may still be running
+_left: list[
+    tuple[int, "Future[Any]"]
+] = []  # threads given up that may still be running, and their work
 
 
 class Ranks:
@@ -41,26 +43,26 @@ class Ranks:
         self.rank = torch.distributed.get_rank() if distributed else 0
         self.limit = limit
 
-    def together(self, work: Callable[[], T], *, in_step: bool = False) -> T:
+    def together(self, work: Callable[[], T], *, here: bool = False) -> T:
         """Returns what `work` returns here. If it fails or hangs on any rank, raises on all of them.
 
         It runs in a thread of its own. Ranks agree without collectives, so one that is missing makes the
-        others wait for a minute beyond the limit, and no longer. `in_step`: whether `work` has collectives.
-        A rank that fails in it waits for a minute, and if the others wait for it, raises a `CollectiveError`.
+        others wait for a minute beyond the limit, and no longer. `here`: whether `work` runs on the calling
+        thread instead, without a limit, and may have collectives; then, a rank for which the others have
+        waited that long makes them raise a `CollectiveError`, as it may itself wait for them.
         """
         error: Exception | None = None
         try:
-            result = within(self.limit, work)
+            result = work() if here else within(self.limit, work)
         except Exception as raised:
             error = raised
         try:
             reason = None if error is None else reason_of(error)
-            reasons = self._agree(reason, _PATIENCE if in_step else self.limit + _PATIENCE)
-            late = [rank for rank, found in enumerate(reasons) if found == ""]
-            if in_step and (late or isinstance(error, LimitError)):
+            reasons = self._agree(reason)
+            if here and "" in reasons:
                 raise CollectiveError(
-                    f"rank {self.rank} {'failed' if reason else 'is done'} while the others generate, so "
-                    f"they would wait for it forever: {reason or f'no answer from {late}'}; {INSTEAD}"
+                    f"rank {reasons.index('')}, which may wait for others forever, gave {self._late}, but "
+                    f"rank {self.rank} {'failed' if reason else 'is done'}: {reason or INSTEAD}"
                 ) from error
             if error is not None:
                 raise error
@@ -97,7 +99,7 @@ class Ranks:
         torch.distributed.all_gather_object(values, value)
         return values
 
-    def _agree(self, reason: str | None, patience: float) -> list[str | None]:
+    def _agree(self, reason: str | None) -> list[str | None]:
         """Returns why each rank failed, the same on all ranks: `None` if it did not, "" if it did not say.
 
         The last of them, or the first that has waited too long, decides what all of them take as said.
@@ -105,16 +107,14 @@ class Ranks:
         if self.count == 1:
             return [reason]
         # The store by which the process group began is not affected by ranks that do not come.
-        store, at = (
-            torch.distributed.distributed_c10d._get_default_store(),
-            f"pfgen_rs/{next(_CALLS)}",
-        )
+        store = torch.distributed.distributed_c10d._get_default_store()
+        at = f"pfgen_rs/{next(_CALLS)}"
         keys = [f"{at}/{rank}" for rank in range(self.count)]
         here, decided, seen = f"{at}/here", f"{at}/decided", f"{at}/seen"
         store.set(keys[self.rank], json.dumps(reason))
         if store.add(here, 1) < self.count:
             with suppress(RuntimeError):  # when time is over
-                store.wait([decided], timedelta(seconds=patience))
+                store.wait([decided], timedelta(seconds=self.limit + _PATIENCE))
         if not store.check([decided]):
             said = [store.get(key).decode() if store.check([key]) else '""' for key in keys]
             store.compare_set(decided, "", f"[{','.join(said)}]")
@@ -125,36 +125,48 @@ class Ranks:
         return reasons
 
 
-class LimitError(GenerationError):
-    """Work was given up at its limit."""
-
-
 class _Interrupt(SystemExit):
     """Ends a thread: nothing but `BaseException` catches it, and nothing is printed."""
 
 
 def within(limit: float, work: Callable[[], T]) -> T:
-    """Returns what `work` returns in a thread of its own; raises `LimitError` after `limit` seconds.
+    """Returns what `work` returns in a thread of its own; raises `GenerationError` after `limit` seconds.
 
-    The thread is then interrupted, which Python does when its current call of native code returns. One that
-    never returns is left behind, and refuses other work as long as it runs.
+    The thread is then interrupted, as it is if the caller is (Ctrl-C). Python does so when the current call
+    of native code returns; one that never does is left behind, and refuses other work as long as it runs.
     """
-    _left.difference_update([thread for thread in _left if not thread.is_alive()])
+    _left[:] = [one for one in _left if not one[1].done()]
     if _left:
         raise GenerationError("what was given up at an earlier step is still running")
     done: Future[T] = Future()
-    state = _thread_state()
-    thread = threading.Thread(target=_run, args=(done, work, state), daemon=True)
+    thread = threading.Thread(target=_run, args=(done, work, _thread_state()), daemon=True)
     thread.start()
-    thread.join(limit)
-    if thread.is_alive():
-        kind = ctypes.py_object(_Interrupt)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), kind)
-        thread.join(_GRACE)
-        if thread.is_alive():
-            _left.add(thread)
-        raise LimitError(f"not done within {limit:g} seconds: raise `limit` if it needs longer")
-    return done.result()
+    try:
+        wait([done], limit)
+        if done.done():
+            return done.result()
+        raise GenerationError(f"not done within {limit:g} seconds: raise `limit` if that is short")
+    finally:
+        if not done.done():
+            _give_up(thread.ident or 0, done)
+        del done  # an error would keep itself, and all that its traceback holds
+
+
+def end_if_given_up(*_: Any, **__: Any) -> bool:
+    """Interrupt this thread again if its work was given up: `except:` may have caught the first interrupt.
+
+    Else returns `False`, as a criterion of transformers that never stops generation.
+    """
+    if threading.get_ident() in [ident for ident, _ in _left]:
+        raise _Interrupt
+    return False
+
+
+def _give_up(ident: int, done: "Future[Any]") -> None:
+    _left.append((ident, done))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(_Interrupt))
+    wait([done], _GRACE)
+    _left[:] = [one for one in _left if not one[1].done()]
 
 
 def _run(done: "Future[T]", work: Callable[[], T], state: Callable[[ExitStack], None]) -> None:
@@ -163,7 +175,10 @@ def _run(done: "Future[T]", work: Callable[[], T], state: Callable[[ExitStack], 
             state(stack)
             done.set_result(work())
     except BaseException as error:  # all of it is raised where `within` was called
-        done.set_exception(error)
+        if not done.done():
+            done.set_exception(error)
+    finally:
+        del done  # as in `within`
 
 
 def _thread_state() -> Callable[[ExitStack], None]:

@@ -3,7 +3,7 @@
 import gc
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pfgen_rs.integrations.torch_ranks import INSTEAD
 from pfgen_rs.training.background import CollectiveError, reason_of
 
 _MEMINFO = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")  # in a container: its own control group, of version 2
 _WRAPPERS = re.compile(r"(_fsdp_wrapped_module|_checkpoint_wrapped_module|_orig_mod)\.")
 
 
@@ -75,10 +76,11 @@ def usable(model: Any) -> Iterator[None]:
 # A whole copy, in three steps: what can fail, what all ranks do, and what rank 0 does with it.
 
 
-def skeleton(model: Any) -> Any:
-    """Returns a model like this transformers model, without weights, on the device `meta`.
+def skeleton(model: Any, wrapper: Any) -> Any:
+    """Returns a model like this transformers model in a wrapper, without weights, on the device `meta`.
 
-    Raises `SettingsError` if it cannot be built from its configuration.
+    Raises `SettingsError` if it cannot be built from its configuration, or the model has other weights than
+    it, and if the model is not in the wrapper.
     """
     # That of FSDP2 is made of the model's own class.
     kind = next(kind for kind in type(model).__mro__ if not issubclass(kind, _sharding_classes()))
@@ -91,7 +93,28 @@ def skeleton(model: Any) -> Any:
             f"{kind.__name__} cannot be built again from its configuration, which generating with a model "
             f"that is spread over ranks needs: {reason_of(error)}; {INSTEAD}"
         ) from error
+    if unknown := sorted({*_weights(model)} - {*_weights(made)}):
+        raise SettingsError(
+            f"the model has weights that one built from its configuration has not, or shares with others: "
+            f"{', '.join(unknown[:3])} ({len(unknown)}); {INSTEAD}"
+        )
+    _place(wrapper, model)
     return made.eval()
+
+
+def _weights(model: Any) -> Iterator[str]:
+    """Yield the names of all parameters, shared ones once, and buffers."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        flat = getattr(tensor, "_fqns", [""])  # many parameters in one, of FSDP1
+        yield from (_WRAPPERS.sub("", name.removesuffix("_flat_param") + own) for own in flat)
+
+
+def _place(wrapper: Any, model: Any) -> str:
+    """Returns with what names of the model's weights begin in the wrapper."""
+    for name, module in wrapper.named_modules():
+        if module is model:
+            return _WRAPPERS.sub("", f"{name}." if name else "")
+    raise SettingsError("`wrapper` does not contain the model: pass the module that does")
 
 
 def check_memory(made: Any, like: Any) -> None:
@@ -103,16 +126,24 @@ def check_memory(made: Any, like: Any) -> None:
     sizes = [parameter.numel() * like.element_size() for parameter in made.parameters()]
     # A collective may hold its result twice. Modules, of FSDP1, are gathered in training, too.
     torch.empty(2 * max(sizes), dtype=torch.uint8, device=like.device)
-    free = (
-        re.search(r"MemAvailable: +(\d+) kB", _MEMINFO.read_text()) if _MEMINFO.exists() else None
-    )
-    if torch.distributed.get_rank() == 0 and free is not None:
-        room = int(free[1]) << 10
-        if sum(sizes) > room:
+    if torch.distributed.get_rank() == 0:
+        need, room = sum(sizes), min(_free(), default=sum(sizes))
+        if need > room:
             raise GenerationError(
-                f"a whole copy of the model takes {sum(sizes) / 2**30:.1f} GiB of memory, and "
+                f"a whole copy of the model takes {need / 2**30:.1f} GiB of memory, and "
                 f"{room / 2**30:.1f} GiB are free; {INSTEAD}"
             )
+        torch.empty(need, dtype=torch.uint8)  # within the limits of the process
+
+
+def _free() -> Iterator[int]:
+    """Yield how many bytes of memory are free on this machine and within the limit of the container."""
+    with suppress(OSError):  # what there is not
+        yield from (int(n) << 10 for n in re.findall(r"MemAvailable: +(\d+)", _MEMINFO.read_text()))
+        for limit in re.findall(r"\d+", (_GROUP / "memory.max").read_text()):  # or "max"
+            used, held = ((_GROUP / f"memory.{of}").read_text() for of in ("current", "stat"))
+            # What is cached of files, active and inactive, makes room.
+            yield int(limit) - int(used) + sum(map(int, re.findall(r"active_file (\d+)", held)))
 
 
 def gathered(wrapper: Any, model: Any) -> dict[str, Any]:
@@ -128,8 +159,7 @@ def gathered(wrapper: Any, model: Any) -> dict[str, Any]:
 
         options = state_dict.StateDictOptions(full_state_dict=True, cpu_offload=True)
         found = state_dict.get_model_state_dict(wrapper, options=options)
-        place = next(name for name, module in wrapper.named_modules() if module is model)
-        prefix = _WRAPPERS.sub("", f"{place}." if place else "")
+        prefix = _place(wrapper, model)
         return {name.removeprefix(prefix): value for name, value in found.items()}
     except Exception as error:
         raise CollectiveError(

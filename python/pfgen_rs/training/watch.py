@@ -279,8 +279,9 @@ class Watcher(source.Closing):
         try:
             answers = begun.asked.result()
             # Trainers remove old checkpoints, which changes no answer.
-            for name, *_ in set(checkpoint.files()) - set(begun.job.files):
-                raise errors.GenerationError(f"{name} changed while it was evaluated")
+            for name, size, _ in set(checkpoint.files()) - set(begun.job.files):
+                if size >= 0:
+                    raise errors.GenerationError(f"{name} changed while it was evaluated")
             with claims.curve():
                 self.record.reload()
                 row = self.record.add(checkpoint.step, None, answers.texts, answers.seconds)

@@ -38,7 +38,7 @@ impl LeakFinder {
 
     /// The number of distinct n-grams of each text; those without any are not found.
     fn grams<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        PyArray1::from_slice(py, self.core.grams())
+        PyArray1::from_vec(py, self.core.grams())
     }
 
     /// Columns of what the documents contain, sorted by row and number of the text.

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import pfgen_rs
-from pfgen_rs import Benchmark, InputError
+from pfgen_rs import Benchmark
 from pfgen_rs.integrations.arrow import scorer
 from told import bundled_run, needs, python_example
 
@@ -47,7 +47,7 @@ def test_documents_that_name_their_question(rows: list[dict[str, Any]]) -> None:
     *good, unknown, broken = (doc.metadata for doc in kept)
     assert [each["pfgen_average"] for each in good] == [row["average"] for row in rows[:-2]]
     assert unknown["pfgen_problem"] == "unknown question"
-    assert broken["pfgen_problem"] == "the question is null"
+    assert broken["pfgen_problem"] == "the question is not text"
     assert set(broken) == {"asked", "url", "pfgen_question_id", "pfgen_average", "pfgen_problem"}
     assert not list(step.run(iter([])))
 
@@ -111,12 +111,21 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
 
 
-def test_a_metadata_key_that_scores_have_is_refused() -> None:
+@pytest.mark.parametrize("key", ["question_id", "length", "text"])
+def test_metadata_may_have_any_names(key: str) -> None:
+    from datatrove.data import Document
+
     from pfgen_rs.integrations.datatrove import AgreementFilter
 
-    step = AgreementFilter(scorer("mini", question_field="length", answer_field="text"))
-    with pytest.raises(InputError, match="columns of its own called length"):
-        list(step.run(iter(documents([{"question_id": "Q02", "text": "葉"}]))))
+    step = AgreementFilter(scorer("mini", question_field=key, answer_field="text"))
+    made = [
+        Document("葉", "1", metadata={key: "Q02"}),
+        Document("\ud800", "2", metadata={key: "Q02"}),
+    ]
+    good, broken = (doc.metadata for doc in step.run(iter(made)))
+    expected = pfgen_rs.load_benchmark("mini").score("Q02", "葉").average
+    assert (good["pfgen_question_id"], good["pfgen_average"]) == ("Q02", expected)
+    assert broken["pfgen_problem"] == "the answer is not UTF-8"
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:

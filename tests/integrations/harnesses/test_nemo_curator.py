@@ -66,16 +66,38 @@ def test_a_stage_keeps_columns_and_drops_documents(kind: str, table: pa.Table) -
     scored = pickle.loads(pickle.dumps(stage)).process(batch)
     assert (scored.dataset_name, scored._metadata) == ("d", {"source": "s"})
     assert scored.get_columns() == [*table.column_names, *stage.scorer.fields.names]
-    assert scored.data["average"].to_pylist() == table["expected"].to_pylist()
+    assert scored.to_pyarrow()["average"].to_pylist() == table["expected"].to_pylist()
     assert set(stage.outputs()[1]) <= set(scored.get_columns())
     least = 0.3
-    few = AgreementStage(stage.scorer, at_least=least).process(batch).data
+    few = AgreementStage(stage.scorer, at_least=least).process(batch).to_pyarrow()
     expected = [value for value in table["expected"].to_pylist() if value and value >= least]
     assert few["average"].to_pylist() == expected
     assert 0 < len(expected) < len(table)
     with pytest.raises(InputError, match="columns of its own called"):
         stage.process(scored)
     assert not stage.validate_input(DocumentBatch(dataset_name="d", data=table.drop(["asked"])))
+
+
+def test_a_data_frame_may_have_what_arrow_cannot() -> None:
+    from nemo_curator.tasks import DocumentBatch
+
+    from pfgen_rs.integrations.nemo_curator import AgreementStage
+
+    texts = pd.Series(["葉", "\ud800", 5, None], dtype=object, index=[7, 7, 8, 9])
+    batch = DocumentBatch(
+        dataset_name="d", data=pd.DataFrame({"text": texts, "m": [1, "a", {}, []]})
+    )
+    score = scorer("mini", question_field=None, answer_field="text")
+    data = AgreementStage(score).process(batch).data
+    assert data["m"].to_list() == [1, "a", {}, []]
+    assert data.index.to_list() == [7, 7, 8, 9]
+    assert data["problem"].fillna("").to_list() == [
+        "",
+        "the answer is not UTF-8",
+        "the answer is not text",
+        "the answer is null",
+    ]
+    assert len(AgreementStage(score, at_least=0).process(batch).data) == 1
 
 
 def test_a_pipeline_on_ray(ray: None, table: pa.Table) -> None:

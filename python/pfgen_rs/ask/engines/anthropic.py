@@ -9,7 +9,7 @@ from pfgen_rs.ask.batch_forms import AnthropicBatches
 from pfgen_rs.ask.engines import engine
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.server_engine import ServerEngine
-from pfgen_rs.ask.wire import Form, count_of, named_model
+from pfgen_rs.ask.wire import Form, count_of, named
 
 SERVICE = server.Service(
     "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com", "without /v1/messages"
@@ -80,10 +80,10 @@ class MessagesForm(Form):
             thought = "the server's answer has no text (only thinking; try a larger max_tokens)"
             return Failed(task, thought, cure="allow the model more tokens with --max-tokens")
         details = Details(
-            finish_reason=_REASONS.get(reason, reason) if isinstance(reason, str) else None,
+            finish_reason=_REASONS.get(said := named(reason, key), said),
             reasoning="\n".join(thoughts) or None,
             usage=self.usage(reply) or None,
-            model=named_model(reply.get("model"), key),
+            model=named(reply.get("model"), key),
         )
         return Answered(task, "".join(texts), details)
 

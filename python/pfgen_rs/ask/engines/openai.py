@@ -42,7 +42,7 @@ class OpenAIEngine(ServerEngine):
     and a server whose first three replies are not JSON, such as a web page. The key is never shown: not in
     errors, reasons, answers, logs or the engine's `repr`.
 
-    The overhead per request is about 0.4 ms of CPU.
+    The overhead per request is about half a millisecond of CPU.
     """
 
     name = "openai-api"  # the name in published runs

@@ -105,8 +105,7 @@ class TransformersEngine(Counting):
         except Exception as error:
             raise GenerationError(f"transformers cannot load {self.model!r}: {error}") from error
         if lacking := sorted(found["missing_keys"]):  # transformers warns, and makes them up
-            names = ", ".join([*lacking[:3], *["…"][: len(lacking) > 3]])
-            problem = f"{len(lacking)} weights are missing from its files ({names})"
+            problem = f"{len(lacking)} weights are missing from its files: {', '.join(lacking[:3])}"
             raise GenerationError(f"transformers cannot load {self.model!r}: {problem}")
         return Batches(model.eval(), tokenizer, *self._how)
 

@@ -16,8 +16,10 @@ use anchors::{Anchors, Counts, hashes};
 use rustc_hash::FxHashMap;
 use stretch::{Grams, Stretch};
 
-/// Characters in which anchors are collected before texts are compared, which bounds memory.
+/// Anchors that are collected before texts are compared, which bounds memory.
 const PART: usize = 1 << 20;
+/// The largest length of n-grams.
+const LONGEST_GRAM: usize = 100;
 /// How often as long as a text a stretch that contains it may be.
 const LONGEST: usize = 2;
 
@@ -26,6 +28,8 @@ const LONGEST: usize = 2;
 pub struct LeakFinder {
     n: usize,
     coverage: f64,
+    /// The given texts that are equal when folded; below, these count as one text.
+    copies: Vec<Vec<u32>>,
     symbols: Vec<u32>,
     starts: Vec<usize>,
     grams: Vec<u32>,
@@ -61,19 +65,28 @@ impl LeakFinder {
     /// Prepares to look for `texts`, of each of which a stretch must have the share `coverage` of its n-grams.
     ///
     /// # Errors
-    /// [`Error::InvalidSettings`] unless `n` is at least 1 and `coverage` above 0 and at most 1.
+    /// [`Error::InvalidSettings`] unless `n` is from 1 to 100 and `coverage` above 0 and at most 1.
     pub fn new(texts: &[&str], n: usize, coverage: f64) -> Result<Self> {
-        if n == 0 || !(coverage > 0.0 && coverage <= 1.0) {
-            let reason = format!("n must be at least 1 and coverage above 0 and at most 1, not {n} and {coverage}");
+        if !(1..=LONGEST_GRAM).contains(&n) || !(coverage > 0.0 && coverage <= 1.0) {
+            let reason =
+                format!("n must be 1 to {LONGEST_GRAM} and coverage above 0 and at most 1, not {n} and {coverage}");
             return Err(Error::InvalidSettings { reason });
         }
-        let (mut symbols, mut starts) = (Vec::new(), vec![0]);
-        for text in texts {
-            fold::fold(text, |symbol, _| symbols.push(symbol));
-            starts.push(symbols.len());
+        let (mut symbols, mut starts, mut copies) = (Vec::new(), vec![0], Vec::<Vec<u32>>::new());
+        let mut numbers = FxHashMap::default();
+        for (text, number) in texts.iter().zip(0..) {
+            let mut folded = Vec::new();
+            fold::fold(text, |symbol, _| folded.push(symbol));
+            let own = *numbers.entry(folded).or_insert_with_key(|folded| {
+                symbols.extend(folded);
+                starts.push(symbols.len());
+                copies.push(Vec::new());
+                copies.len() - 1
+            });
+            copies[own].push(number);
         }
-        let anchors = Anchors::new(Vec::new());
-        let mut finder = Self { n, coverage, symbols, starts, grams: Vec::new(), needed: Vec::new(), anchors };
+        let (grams, needed, anchors) = (Vec::new(), Vec::new(), Anchors::new(Vec::new()));
+        let mut finder = Self { n, coverage, copies, symbols, starts, grams, needed, anchors };
         finder.choose_anchors();
         Ok(finder)
     }
@@ -101,8 +114,11 @@ impl LeakFinder {
     }
 
     /// The number of distinct n-grams of each text; those without any are not found.
-    pub fn grams(&self) -> &[u32] {
-        &self.grams
+    pub fn grams(&self) -> Vec<u32> {
+        let each = self.copies.iter().zip(&self.grams);
+        let mut all: Vec<_> = each.flat_map(|(copies, grams)| copies.iter().map(move |copy| (copy, *grams))).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, grams)| grams).collect()
     }
 
     fn text(&self, text: usize) -> &[u32] {
@@ -121,29 +137,34 @@ impl LeakFinder {
 
     /// The texts that `document` contains, in order, each once: with the largest share, where it is met first.
     pub fn find(&self, document: &str, memory: &mut LeakMemory) -> Vec<Leak> {
-        memory.folded.clear();
-        memory.met.clear();
-        memory.counts.resize(self.grams.len(), 0);
-        fold::fold(document, |symbol, _| memory.folded.push(symbol));
-        let mut best = FxHashMap::default();
-        let grams = (memory.folded.len() + 1).saturating_sub(self.n);
-        for begin in (0..grams).step_by(PART) {
-            let end = grams.min(begin + PART);
-            for (hash, place) in hashes(&memory.folded[begin..end + self.n - 1], self.n).zip(begin as u32..) {
-                if self.anchors.may_have(hash) {
-                    memory.met.extend(self.anchors.texts(hash).map(|text| (text, place)));
-                }
+        self.find_in_parts(document, memory, PART)
+    }
+
+    fn find_in_parts(&self, document: &str, memory: &mut LeakMemory, part: usize) -> Vec<Leak> {
+        let LeakMemory { folded, met, counts } = memory;
+        folded.clear();
+        met.clear();
+        counts.resize(self.grams.len(), 0);
+        fold::fold(document, |symbol, _| folded.push(symbol));
+        let (mut best, mut most) = (FxHashMap::default(), part);
+        for (hash, place) in hashes(folded, self.n).zip(0u32..) {
+            if !self.anchors.may_have(hash) {
+                continue;
             }
-            self.compare(memory, &mut best);
-            // Stretches that go on in the next part need the anchors of this one, too.
-            memory.met.retain(|&(text, place)| place as usize + self.longest(text) > end);
+            met.extend(self.anchors.texts(hash).map(|text| (text, place)));
+            if met.len() >= most {
+                self.compare(folded, met, counts, &mut best);
+                // Stretches that go on in the next part need the anchors of this one, too.
+                met.retain(|&(text, before)| ((place - before) as usize + 1) < self.longest(text));
+                most = part + 2 * met.len();
+            }
         }
+        self.compare(folded, met, counts, &mut best);
         self.leaks(document, best)
     }
 
     /// Compares a document with the texts of which enough anchors were met.
-    fn compare(&self, memory: &mut LeakMemory, best: &mut FxHashMap<u32, Stretch>) {
-        let LeakMemory { folded, met, counts } = memory;
+    fn compare(&self, folded: &[u32], met: &[(u32, u32)], counts: &mut [u32], best: &mut FxHashMap<u32, Stretch>) {
         met.iter().for_each(|&(text, _)| counts[text as usize] += 1);
         let is_enough = |text: usize| counts[text] as usize > spare(self.needed[text] as usize);
         let mut enough: Vec<_> = met.iter().copied().filter(|&(text, _)| is_enough(text as usize)).collect();
@@ -171,11 +192,13 @@ impl LeakFinder {
         }
         let mut places = Vec::new();
         fold::fold(document, |_, place| places.push(place as u32));
-        let mut leaks: Vec<_> = best
-            .into_iter()
-            .map(|(text, found)| Leak {
+        let each = best.into_iter().flat_map(|(text, found)| {
+            self.copies[text as usize].iter().map(move |&copy| (copy, self.grams[text as usize], found))
+        });
+        let mut leaks: Vec<_> = each
+            .map(|(text, grams, found)| Leak {
                 text,
-                coverage: share(found.grams, self.grams[text as usize] as usize),
+                coverage: share(found.grams, grams as usize),
                 begin: places[found.begin] as usize,
                 end: places[found.end - 1] as usize + 1,
             })
@@ -211,29 +234,27 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_long_documents_are_one_document() {
-        let finder = LeakFinder::new(&["あいうえおかきくけこ"], 3, 0.5).unwrap();
-        for before in [super::PART - 12, super::PART - 5, super::PART, super::PART + 1] {
-            let document = format!("{}あいうえおかき{}あいうえおかきくけこ", "x".repeat(before), "y".repeat(30));
-            let [found] = finder.find(&document, &mut LeakMemory::default())[..] else { panic!() };
-            assert_eq!((found.begin, found.coverage), (before + 37, 1.0));
-        }
-    }
-
-    #[test]
-    fn stretches_across_the_end_of_a_part_are_found() {
+    fn parts_make_no_difference() {
         let text: String = ('a'..='z').collect();
-        let finder = LeakFinder::new(&[&text], 3, 1.0).unwrap();
-        for before in [super::PART - 24, super::PART - 13, super::PART - 2] {
-            let document = format!("{}{text}", "1".repeat(before));
-            let [found] = finder.find(&document, &mut LeakMemory::default())[..] else { panic!("{before}") };
-            assert_eq!((found.begin, found.end), (before, before + 26));
+        let texts = [&text, &text[..13], "abcabcabcabcabc", &text.to_uppercase()];
+        let finder = LeakFinder::new(&texts, 3, 0.7).unwrap();
+        let memory = &mut LeakMemory::default();
+        for before in 0..40 {
+            let parts = ["1".repeat(before), text[..20].into(), "1".repeat(60), text.clone(), "abc".repeat(9)];
+            let document = parts.join("2");
+            let expected = finder.find(&document, memory);
+            assert_eq!(expected.iter().map(|leak| leak.text).collect::<Vec<_>>(), [0, 1, 2, 3]);
+            assert_eq!((expected[0].begin, expected[0].coverage), (before + 83, 1.0));
+            assert_eq!(Leak { text: 3, ..expected[0] }, expected[3]);
+            for part in 1..60 {
+                assert_eq!(finder.find_in_parts(&document, memory, part), expected, "{before} {part}");
+            }
         }
     }
 
     #[test]
     fn settings_that_make_no_sense_are_refused() {
-        for (n, coverage) in [(0, 0.5), (1, 0.0), (1, 1.1), (1, f64::NAN)] {
+        for (n, coverage) in [(0, 0.5), (101, 0.5), (usize::MAX, 0.5), (1, 0.0), (1, 1.1), (1, f64::NAN)] {
             assert!(LeakFinder::new(&[], n, coverage).is_err());
         }
     }
