@@ -257,6 +257,14 @@ def test_trackers(tracker: str, complete: list[int], tmp_path: Path) -> None:
     assert [c.step for c in find_checkpoints(tmp_path) if not c.lacking()] == complete
 
 
+@pytest.mark.parametrize("text", ["release", "", "\udcff", "99"])
+def test_what_is_said_of_trackers(text: str, tmp_path: Path) -> None:
+    tree(tmp_path, "global_step100/a")
+    (tmp_path / "latest").write_text(text, errors="surrogateescape")
+    said = "does not name" if text == "99" else "names no step: --pattern 'global_step{step}' does"
+    assert said in str(find_checkpoints(tmp_path)[0].lacking())
+
+
 @pytest.mark.parametrize(("tracker", "complete"), [("100", True), ("1000", False)])
 def test_a_tracker_of_an_earlier_run(tracker: str, complete: bool, tmp_path: Path) -> None:
     """A checkpoint that is written again, while the tracker still names a later step."""
@@ -321,7 +329,7 @@ def test_files_that_are_cut(name: str, content: bytes, tmp_path: Path) -> None:
 def test_old_and_packed_files_are_taken_as_they_are(tmp_path: Path) -> None:
     tree(tmp_path, "step_1/optimizer.pt:old", "step_1/trainer_state.json", "step_1/a.index.json:[]")
     tree(tmp_path, "step_1/__0_0.distcp", "step_1/.metadata:\x0c__0_0.distcp.")
-    (tmp_path / "step_1" / "a.nemo").write_bytes(b"\x1f\x8b" + b"x" * 2048)
+    (tmp_path / "step_1" / "a.nemo").write_bytes(b"\x1f\x8b" + b"x")
     (checkpoint,) = find_checkpoints(tmp_path)
     assert checkpoint.lacking() is None
 
@@ -365,8 +373,8 @@ def test_the_command_says_why_one_is_not_complete(tmp_path: Path) -> None:
         "mini",
     ]
     done = helpers.pfgen(*once, "--settle", "0")
-    assert done.returncode == 1
-    why = "(iter_0000100: latest_checkpointed_iteration.txt does not name this step or a later one)"
+    assert done.returncode == 1  # the curve is empty
+    why = "(iter_0000100: latest_checkpointed_iteration.txt is missing: --pattern 'iter_{step}' does without)"
     assert done.stderr.splitlines()[1].endswith(f"not complete {why}")
     found = helpers.pfgen(*once, "--settle", "0", "--pattern", "model-{step}-*")
     assert "for model-{step}-*: 1 found" in found.stderr

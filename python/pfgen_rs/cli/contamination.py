@@ -24,7 +24,7 @@ def contamination(
     text_field: Annotated[str, typer.Option(metavar="KEY", help="Key of the text.")] = "text",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Key of the id.")] = None,
     n: Annotated[
-        int, typer.Option("--n", "-n", min=1, max=100, metavar="N", help="Size of n-grams.")
+        int, typer.Option("--n", "-n", min=1, max=100, metavar="N", help="Length of n-grams.")
     ] = 8,
     coverage: Annotated[float, typer.Option(metavar="SHARE", help="Of n-grams to find.")] = 0.9,
     out: Annotated[

@@ -74,7 +74,12 @@ class Checkpoint(NamedTuple):
             return f"{marker.name} exists"
         files = _files(path)
         if convention.tracker:
-            step, since = _tracked(path.with_name(convention.tracker))
+            tracker = path.with_name(convention.tracker)
+            step, since = _tracked(tracker)
+            if step < 0:
+                fault = "names no step" if tracker.exists() else "is missing"
+                pattern = convention.form.replace(_NUMBER, _PLACE)
+                return f"{tracker.name} {fault}: --pattern '{pattern}' does without"
             if step < self.step:
                 return f"{convention.tracker} does not name this step or a later one"
             # Of an earlier run, if this step is being written again.
@@ -262,9 +267,10 @@ def _is_archive(path: Path) -> bool:
 
 def _is_tar(path: Path) -> bool:
     with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        if file.read(2) == b"\x1f\x8b":  # packed, and its end is known only when it is unpacked
+            return True
         file.seek(-1024, os.SEEK_END)
-        return packed or file.read() == bytes(1024)
+        return file.read() == bytes(1024)
 
 
 _CHECKS: Mapping[tuple[str, ...], Callable[[Path], bool]] = {

@@ -97,7 +97,7 @@ def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
     places = [str(path.resolve()) for path in paths]
     if twice := [place for place in places if places.count(place) > 1]:
         raise InputError("the curve is given twice: name another run", path=Path(twice[0]))
-    names = run_files.output_names(places)
+    names = run_files.output_names(places) if places else []
     return [_read_run(name, path) for name, path in zip(names, paths, strict=True)]
 
 
