@@ -19,6 +19,7 @@ __all__ = [
     "Expression",
     "Few",
     "Index",
+    "LeakFinder",
     "Markup",
     "Numbers",
     "ParquetFile",

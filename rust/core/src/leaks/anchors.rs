@@ -59,11 +59,15 @@ impl Anchors {
         let bits = bits_for(sorted.len());
         let starts_shift = 64 - bits;
         let mut starts = vec![0; (1 << bits) + 1];
-        sorted.iter().for_each(|&(hash, _)| starts[(hash >> starts_shift) as usize + 1] += 1);
+        for &(hash, _) in &sorted {
+            starts[(hash >> starts_shift) as usize + 1] += 1;
+        }
         (1..starts.len()).for_each(|bucket| starts[bucket] += starts[bucket - 1]);
         let occurs_shift = starts_shift + 2;
         let mut occurs = vec![0; 1 << (bits - 2)];
-        sorted.iter().for_each(|&(hash, _)| occurs[(hash >> occurs_shift) as usize] |= two_bits(hash));
+        for &(hash, _) in &sorted {
+            occurs[(hash >> occurs_shift) as usize] |= two_bits(hash);
+        }
         Self { sorted, starts, starts_shift, occurs, occurs_shift }
     }
 

@@ -67,7 +67,8 @@ impl LeakFinder {
     /// # Errors
     /// [`Error::InvalidSettings`] unless `n` is from 1 to 100 and `coverage` above 0 and at most 1.
     pub fn new(texts: &[&str], n: usize, coverage: f64) -> Result<Self> {
-        if !(1..=LONGEST_GRAM).contains(&n) || !(coverage > 0.0 && coverage <= 1.0) {
+        let makes_sense = (1..=LONGEST_GRAM).contains(&n) && coverage > 0.0 && coverage <= 1.0;
+        if !makes_sense {
             let reason =
                 format!("n must be 1 to {LONGEST_GRAM} and coverage above 0 and at most 1, not {n} and {coverage}");
             return Err(Error::InvalidSettings { reason });
@@ -165,10 +166,14 @@ impl LeakFinder {
 
     /// Compares a document with the texts of which enough anchors were met.
     fn compare(&self, folded: &[u32], met: &[(u32, u32)], counts: &mut [u32], best: &mut FxHashMap<u32, Stretch>) {
-        met.iter().for_each(|&(text, _)| counts[text as usize] += 1);
+        for &(text, _) in met {
+            counts[text as usize] += 1;
+        }
         let is_enough = |text: usize| counts[text] as usize > spare(self.needed[text] as usize);
         let mut enough: Vec<_> = met.iter().copied().filter(|&(text, _)| is_enough(text as usize)).collect();
-        met.iter().for_each(|&(text, _)| counts[text as usize] = 0);
+        for &(text, _) in met {
+            counts[text as usize] = 0;
+        }
         enough.sort_unstable();
         for of_text in enough.chunk_by(|a, b| a.0 == b.0) {
             let text = of_text[0].0;
