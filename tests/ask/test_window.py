@@ -7,6 +7,7 @@ import selectors
 from collections import Counter
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -22,12 +23,12 @@ from pfgen_rs.ask.window import Gate, Window
 
 TASKS = tasks(30_000)
 
-Server = Callable[[float, int], tuple[float, float | str | None]]
+Server = Callable[[float, int], tuple[float, Any]]
 """Seconds until the reply to a request at a time, with so many under way, and what that is: an answer
 (`""`), or a refusal (`None`, or the seconds in its `Retry-After`)."""
 
 
-class Leaping(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class Leaping(selectors.DefaultSelector):
     """Waits for nothing: time leaps to when something is due."""
 
     now = 0.0
@@ -40,7 +41,7 @@ class Leaping(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
 def simulated(
     most: int | None, server: Server, answers: int, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[float, Counter[str], Window]:
-    """Returns the seconds until there are so many answers, the numbers of kinds of replies, and the window."""
+    """Returns the seconds until there are so many answers, the numbers of replies, and the window."""
     client = pytest.importorskip("pfgen_rs.ask.client", reason="aiohttp is not installed")
     selector = Leaping()
     loop = asyncio.SelectorEventLoop(selector)
@@ -57,7 +58,7 @@ def simulated(
             await asyncio.sleep(seconds)
             working -= reply == ""
             seen["answer" if reply == "" else "refusal"] += 1
-            return Answered(task, "") if reply == "" else Again("later", reply, busy="429")
+            return Answered(task, "") if reply == "" else Again("later", reply or None, busy="429")
 
     async def asked() -> float:
         place, patience = Place("http://localhost", None), (1.0, 6, Backoff(), Waits())
@@ -128,7 +129,7 @@ def rated(number: int, seconds: float, random: Random) -> Server:
     """A server that answers so many requests in each stretch of time."""
     seen, answer = Counter[float](), taking(random)
 
-    def reply(now: float, busy: int) -> tuple[float, float | str | None]:
+    def reply(now: float, busy: int) -> tuple[float, Any]:
         seen[now // seconds] += 1
         full = seen[now // seconds] > number
         return (0.02, seconds - now % seconds) if full else answer(now, busy)

@@ -80,7 +80,7 @@ class MessagesForm(Form):
             thought = "the server's answer has no text (only thinking; try a larger max_tokens)"
             return Failed(task, thought, cure="allow the model more tokens with --max-tokens")
         details = Details(
-            finish_reason=_REASONS.get(said := named(reason, key), said),
+            finish_reason=_REASONS.get(said := named(reason, key) or "", said) or None,
             reasoning="\n".join(thoughts) or None,
             usage=self.usage(reply) or None,
             model=named(reply.get("model"), key),
