@@ -72,7 +72,7 @@ class Connection:
             timeout=aiohttp.ClientTimeout(
                 self.timeout,
                 sock_connect=min(self.timeout, _CONNECTING),
-                ceil_threshold=self.timeout,  # else it rounds those above 5 s to whole seconds
+                ceil_threshold=2 * self.timeout,  # else it rounds those above 5 s to whole seconds
             ),
         )
 
