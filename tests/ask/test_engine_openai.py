@@ -492,10 +492,7 @@ def test_connections_are_used_again_and_refusals_leave_them_open() -> None:
     assert (notes["requests"], notes["retries"]) == (203, 3)
     assert 0 < notes["waits"] < 3
     assert notes["concurrency"]["most"] == 4
-    start, first, *_ = notes["concurrency"]["trace"]
-    assert start == [0.0, 4, "start"]
-    assert first[1] in (1, 2)
-    assert first[2] in ("429", "503", "529")
+    assert notes["concurrency"]["trace"] == [[0.0, 4, "start"]]  # single refusals change nothing
     assert json.loads(json.dumps(notes)) == notes
 
 

@@ -7,6 +7,7 @@ import selectors
 from collections import Counter
 from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -22,7 +23,7 @@ from pfgen_rs.ask.window import Gate, Window
 
 TASKS = tasks(30_000)
 
-Server = Callable[[float, int], tuple[float, float | str | None]]
+Server = Callable[[float, int], tuple[float, Any]]
 """Seconds until the reply to a request at a time, with so many under way, and what that is: an answer
 (`""`), or a refusal (`None`, or the seconds in its `Retry-After`)."""
 
@@ -130,7 +131,7 @@ def rated(number: int, seconds: float, random: Random) -> Server:
     """A server that answers so many requests in each stretch of time."""
     seen, answer = Counter[float](), taking(random)
 
-    def reply(now: float, busy: int) -> tuple[float, float | str | None]:
+    def reply(now: float, busy: int) -> tuple[float, Any]:
         seen[now // seconds] += 1
         full = seen[now // seconds] > number
         return (0.02, seconds - now % seconds) if full else answer(now, busy)

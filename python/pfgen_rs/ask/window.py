@@ -41,7 +41,7 @@ class Window:
         self.trace = deque([(0.0, self.size, "start")], _TRACE)
         self._limit: int | None = None  # what is left since the server refused more
         self._doubles, self._throughput = True, 0.0  # before the last doubling
-        self._held = 0
+        self._held, self._reason = 0, ""
         self._made = now
         self._refusals = deque[tuple[float, int, int]]((), MOST)
         self._begin_round(now)
@@ -66,8 +66,9 @@ class Window:
         `answered`.
         """
         if self._counts(begun, busy):
+            self._reason = reason
             self._refusals.append((begun, before, left))
-            self._judge(now, reason)
+            self._judge(now)
 
     def _begin_round(self, since: float) -> None:
         self._since, self._answers, self._busy, self._seconds = since, 0, 0, 0.0
@@ -77,14 +78,14 @@ class Window:
         """Whether a request says something of this window, not of an earlier one or of smaller numbers."""
         return begun >= self._since and 2 * busy >= self.size
 
-    def _judge(self, now: float, reason: str = "") -> None:
+    def _judge(self, now: float) -> None:
         if not self._answers or self._answers + len(self._refusals) < self.size:
             return
         again = [(before, left) for _, before, left in self._refusals if before]
         if sum(before for before, _ in again) >= _PERSISTS:
             self._held = 0
             self._limit = max((self.size + 1) // 2, min(left for _, left in again))
-            self._set(self._limit, reason or "refused", now)
+            self._set(self._limit, self._reason, now)
         else:
             self._grow(self._busy / max(self._seconds, 1e-9), now)
         self._begin_round(now)
