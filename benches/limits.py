@@ -1,7 +1,7 @@
 """Answers a second from a server with a hidden limit of requests at once, by `concurrency`.
 
 Each fixed number and the number that adapts ask for the same time, one after the other. A number is fixed
-until the server refuses a request.
+unless the server keeps refusing.
 """
 
 from __future__ import annotations
