@@ -241,7 +241,7 @@ def test_the_command(runs: list[Path], tmp_path: Path) -> None:
 
 def test_watching_keeps_the_page_up_to_date(runs: list[Path], tmp_path: Path) -> None:
     reply = "json.dumps({'id': json.loads(line)['id'], 'answer': '猫'})"
-    program = f"import sys,json\nfor line in sys.stdin: print({reply})"
+    program = f"import sys,json\nfor line in sys.stdin: print({reply}, flush=True)"
     folder, out = tmp_path / "checkpoints", tmp_path / "page.html"
     for step in (1, 2):
         (folder / f"step_{step}").mkdir(parents=True)
