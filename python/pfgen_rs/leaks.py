@@ -106,10 +106,12 @@ class Contamination:
 
     @property
     def sentence(self) -> str:
-        """What was found, and how much was not read, in a few sentences."""
+        """What was found, and what was not read or not looked for, in a few sentences."""
         left = {"document": self.skipped, "file": self.skipped_files}
         skipped = " and ".join(counted(count, what) for what, count in left.items() if count)
-        unread = f" Not read: {skipped}." if skipped else ""
+        short = counted(self.too_short, "text")
+        unread = f" Too short to be looked for: {short}." if self.too_short else ""
+        unread += f" Not read: {skipped}." if skipped else ""
         documents, doubtful = counted(self.documents, "document"), self.in_doubt
         if not doubtful:
             return f"No score is in doubt: no reference answer was found in {documents}.{unread}"

@@ -126,9 +126,8 @@ class _ConcurrentWork(Generic[T, R]):
     async def _worker(self, work: Callable[[T], Awaitable[R]]) -> None:
         while True:
             result = await work(await self._items.get())
-            if (
-                not self._ready
-            ):  # what is ready in the same turn of the loop wakes the consumer once
+            if not self._ready:
+                # What is ready in the same turn of the loop wakes the consumer once.
                 self._loop.call_soon(self._pass_on)
             self._ready.append(result)
 

@@ -26,9 +26,8 @@ INSTEAD = (
 _PATIENCE = 60.0  # seconds that ranks wait for each other beyond the limit
 _GRACE = 5.0  # seconds for a thread to end after it was interrupted
 _CALLS = itertools.count()  # the same on all ranks, as they agree in the same order
-_left: list[
-    tuple[int, "Future[Any]"]
-] = []  # threads given up that may still be running, and their work
+# Threads given up that may still be running, and their work.
+_left: list[tuple[int, "Future[Any]"]] = []
 
 
 class Ranks:

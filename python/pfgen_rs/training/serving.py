@@ -91,8 +91,8 @@ class EngineMaker:
     in `/v1/models`, to requests with the engine's key. After the evaluation, its process group is stopped.
 
     The output of these programs goes to `logs/step_….log` beside the curve; beyond 64 MiB, the log is begun
-    again. If one fails, takes too
-    long, or ends before the engine does, that is a `GenerationError`. Raises `SettingsError`.
+    again. If one fails, takes too long, or ends before the engine does, that is a `GenerationError`. Raises
+    `SettingsError`.
     """
 
     def __init__(

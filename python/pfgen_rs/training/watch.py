@@ -22,7 +22,6 @@ from pfgen_rs.training.checkpoints import Checkpoint, Print, Settling, find_chec
 from pfgen_rs.training.loggers import Logger, named
 from pfgen_rs.training.serving import EngineFor, Job
 
-FOLDER = curve.FOLDER
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
 # Folders of curves: locks of a process do not exclude itself, and closing a file drops them all.
@@ -54,8 +53,8 @@ class Watcher(source.Closing):
 
     `engine_for`: a function that is called with each checkpoint's `Job` and returns a context manager of an
     engine, such as an `EngineMaker`. `workers`: the number of checkpoints evaluated at once, in a thread
-    each. `budget`: seconds for the answers to a checkpoint; those not given in time are
-    left out, and the engine is stopped. Results are recorded in the order of the steps.
+    each. `budget`: seconds for the answers to a checkpoint; those not given in time are left out, and the
+    engine is stopped. Results are recorded in the order of the steps.
 
     Several watchers, in any number of processes on machines that share the folder, divide the checkpoints
     among them: each is claimed by a lock, which ends with its process, so that another one takes over. In one
@@ -68,9 +67,8 @@ class Watcher(source.Closing):
     whose files change while it is evaluated fails. `plot`: a file to plot the curve to (`.svg` or `.png`).
     `page`: an HTML file with the curve and the answers, beside the curves in the folders of `compare`; see
     `write_page`. Both are written at the start, if there is a curve, and after each checkpoint; the row
-    stands if that fails.
-    `gate`: stop once the scores of so many checkpoints in a row have fallen by more than `max_drop`; see
-    `curve.find_fall` and `fall`.
+    stands if that fails. `gate`: stop once the scores of so many checkpoints in a row have fallen by more
+    than `max_drop`; see `curve.find_fall` and `fall`.
 
     The sample, `tasks` of llm-jp-eval beside it, and `loggers` are as for `StepEvaluator`. `log`: loggers by
     their names; see `loggers.named`. Raises `SettingsError`, `InputError` if `folder` cannot be read,
@@ -115,7 +113,7 @@ class Watcher(source.Closing):
         if settle_seconds:  # 0: files may change at any time
             checks.check_seconds(settle_seconds, "settle_seconds")
         self.found()
-        self.out = self.folder / FOLDER if out is None else Path(out)
+        self.out = self.folder / curve.FOLDER if out is None else Path(out)
         self._engine_for = checks.function(engine_for, "engine_for")
         self._parameters = Parameters(stop=cleaning.default_stop(mode))
         benchmark = resolve(benchmark, None)
