@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -258,11 +259,12 @@ def test_what_others_answer_meanwhile_counts(datas: list[TaskData], tmp_path: Pa
     first = made.groups[0]
     request = first.requests[0]
     about = {**request.about, "sample": 0, "digest": request.digest(first.respondent)}
-    other = made.journal()
+    other, lock = made.journal(), threading.Lock()
 
     def meanwhile(handler: Handler, asked: Asked) -> None:
         if asked.body["max_tokens"] > 3:  # after the first group
-            other.add({**about, "output": "x"})
+            with lock:  # a journal is for one thread; each request has its own here
+                other.add({**about, "output": "x"})
         gold(handler, asked)
 
     with FaultServer(default=meanwhile) as server, closing(engine_for(server.url)) as engine, other:
