@@ -35,7 +35,7 @@ def leaderboard_page(
     ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
-        parts=("overview", "statistics", "leaderboard"),
+        parts=("overview", "flips", "statistics", "ranking", "leaderboard"),
         nav=nav,
         here="leaderboard",
         signature=signature,

@@ -61,25 +61,28 @@
 
   const between = ([low, high]) => (low === high ? String(low) : `${low}–${high}`);
   let tested = []; // entries of runs with the same questions
-  let ranges = null; // of the ranks of some of these, by their numbers
+  let ranking = null; // of some of these, by their numbers
+  let asked = new AbortController(); // for joint ranges
 
   /** Show the ranks of models, the best first, among themselves, and the ranges that tests leave open. */
   const rank = (models) => {
     models.forEach(({ row }, i) => {
       row.querySelector(".rank").textContent = String(i + 1);
     });
-    if (!ranges) return;
+    if (!ranking) return;
     const shown = new Set(models);
     const numbers = [...tested.keys()].filter((i) => shown.has(tested[i]));
     const bar = ([low, high]) => `M${((60 * (low - 1)) / models.length).toFixed(1)} 4H${((60 * high) / models.length).toFixed(1)}`;
-    ranges(numbers).forEach(({ own, joint }, i) => {
+    const show = (name, place, ranges) => ranges.forEach((range, i) => {
       const cell = tested[numbers[i]].row.querySelector(".ranks");
-      cell.dataset.v = own[0];
-      for (const [name, range, place] of [["own", own, "span"], ["joint", joint, "small"]]) {
-        cell.querySelector(place).textContent = between(range);
-        cell.querySelector(`.${name}`).setAttribute("d", bar(range));
-      }
+      if (name === "own") cell.dataset.v = range[0];
+      cell.querySelector(place).textContent = between(range);
+      cell.querySelector(`.${name}`).setAttribute("d", bar(range));
     });
+    show("own", "span", ranking.own(numbers));
+    asked.abort();
+    asked = new AbortController();
+    ranking.joint(numbers, asked.signal).then((ranges) => show("joint", "small", ranges), () => {}); // or asked again
     table.sorting.refresh("rank_range");
   };
 
@@ -225,7 +228,7 @@
   pfgen.load("means").then(({ level, means }) => {
     if (!means.some(Boolean)) return;
     tested = rows.filter((_, i) => means[i]);
-    ranges = pfgen.rankTests(means.filter(Boolean), level);
+    ranking = pfgen.ranking(means.filter(Boolean), level);
     filter();
   });
 })();
