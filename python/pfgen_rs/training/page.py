@@ -210,7 +210,8 @@ def _answer_payloads(
 ) -> tuple[list[dict[str, str]], dict[str, Any]]:
     """Returns the questions, and a payload in `folder` for each: by run and step, answers.
 
-    An answer is `[trial, score, text, characters]`. Characters are those of the whole answer, of which the text may be the beginning.
+    An answer is `[trial, score, text, characters]`. Characters are those of the whole answer, whose beginning
+    the text may be.
     """
     names: dict[str, dict[str, str]] = {}
     payloads: dict[str, Any] = {}
