@@ -168,20 +168,18 @@ def comparison_page(
     *,
     clean: str | None = None,
     most: int = MOST_COMPARED,
-    root: str = "",
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Returns the page; its script makes all figures from the payload `COMPARISON`.
 
     `clean`: the modes for which answers were cleaned. `most`: maximum number of runs that are compared at a
-    time, as in the payload. `root`, `nav` and `payloads` as for `run_page`.
+    time, as in the payload. `frame` and `payloads` as for `run_page`.
     """
     return pages.render(
         "compare",
         parts=_PARTS,
-        root=root,
-        nav=nav,
+        frame=frame,
         here="compare",
         signature=benchmark._signed(clean=clean),
         most=most,

@@ -62,24 +62,22 @@ def run_page(
     view: "RunView",
     *,
     folder: str,
-    root: str = "",
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     payloads: Mapping[str, Any] | None = None,
     script: str | None = None,
 ) -> bytes:
     """Returns the page of a run whose answers are payloads in `folder` of the site, or in `payloads`.
 
-    `root`: path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
-    `script`: path of what `run_script` gave within the site, if the page is to use it.
+    `frame`: what the site gives its pages. `script`: path of what `run_script` gave within the site, if the
+    page is to use it.
     """
     estimates, result = view.metrics.values(), view.result
     sources = {source for question in result.benchmark for source in question.sources}
     return pages.render(
         "run",
         parts=_PARTS,
-        root=root,
         script=script,
-        nav=nav,
+        frame=frame,
         here="",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
