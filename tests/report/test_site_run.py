@@ -224,7 +224,7 @@ def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
     script = payload.parts_file(name, [first, "", *more])
     expected = {f"{name}#{i}": v for i, v in enumerate([value, None, value, [value]])}
     assert file_payloads(script) == expected
-    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}))
+    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}.items()))
     assert file_payloads(again["w.js"]) == {"w": value}
     assert file_payloads(again[f"{name}.js"]) == {f"{name}#0": None, f"{name}#1": value}
 

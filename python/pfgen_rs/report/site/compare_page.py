@@ -7,7 +7,6 @@ means that `pfgen_rs.stats` has.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pfgen_rs import InputError, Result
@@ -17,6 +16,7 @@ from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
+from pfgen_rs.report.site.own_page import OwnPage
 from pfgen_rs.runs.scored_run import cleaned_together
 from pfgen_rs.stats import Sample, checks, comparing
 
@@ -233,8 +233,7 @@ def write_comparison(
         most=most,
         first=most,
     )
-    run_page.write_page(
-        Path(path),
-        payloads,
+    OwnPage(
+        payloads.items(),
         lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
-    )
+    ).write(path)
