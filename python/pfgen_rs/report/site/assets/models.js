@@ -23,7 +23,7 @@
     const state = {}; // what the address has
     const isStep = address.steps();
     let base = {}; // rows of the choice, which filters then leave out
-    let found = { all: [], rows: [], lines: [], tested: 0 };
+    let found = { rows: [], lines: [], tested: 0 };
     let places = new Map(); // row -> its rank, and its ranges once they are known
     let composite = null; // column
     let testing = new AbortController();
@@ -98,7 +98,8 @@
       const all = basis().filter((row) => passed(row.get) && isFound([row.name, row.label, row.get("organisation") ?? ""]));
       const rows = state.brush ? all.filter(({ id }) => state.brush.includes(id)) : all;
       places = new Map(ranked(rows).map((row, i) => [row, { rank: i + 1 }]));
-      found = { all, best: rows, tested: 0 };
+      found = { best: rows, tested: 0 };
+      testing.abort();
       arrange();
       document.dispatchEvent(new CustomEvent("shown", { detail: { rows: found.rows, all } }));
       range(ranked(rows)).catch((reason) => reason.name === "AbortError" || Promise.reject(reason));
@@ -113,9 +114,7 @@
 
     // Ranges of ranks come after the table: they take longer.
     const range = async (rows) => {
-      testing.abort();
-      testing = new AbortController();
-      const { signal } = testing;
+      const { signal } = (testing = new AbortController());
       await new Promise((resolve) => setTimeout(resolve, 0));
       const isMean = state.choice === "mean";
       const source = isMean ? (base.means ??= base.rows.map((row) => row.means)) : board.means;
@@ -359,7 +358,7 @@
     for (const each of document.querySelectorAll("[data-ready]")) each.hidden = false;
     table.classList.add("live");
     controls();
-    pfgen.drawings?.mount(document.getElementById("drawings"), board, { state });
+    pfgen.drawings?.mount(document.getElementById("drawings"), board);
     show();
   };
 
