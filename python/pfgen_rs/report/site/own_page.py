@@ -4,11 +4,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
+
+if TYPE_CHECKING:
+    from pfgen_rs.report.site.pages import Frame
 
 INDEX = "index.html"
 
@@ -16,19 +19,18 @@ INDEX = "index.html"
 class Place(NamedTuple):
     """Where a page stands within a site; by default it is the whole site.
 
-    `folder`: of the page and its data, empty or with a slash at its end. `root`: path from there to the site.
-    `nav`: the site's pages. `here`: to which of them the page belongs.
+    `folder`: of the page and its data, empty or with a slash at its end. `frame`: what the site gives it.
+    `here`: to which of the site's pages it belongs.
     """
 
     folder: str = ""
-    root: str = ""
-    nav: Iterable[tuple[str, str]] = ()
+    frame: "Frame | None" = None
     here: str = ""
 
     @property
     def about(self) -> dict[str, Any]:
         """What `pages.render` takes of it."""
-        return {"root": self.root, "nav": self.nav, "here": self.here}
+        return {"here": self.here} | ({"frame": self.frame} if self.frame else {})
 
     def name(self, payload: str) -> str:
         """Returns the name of a payload: its path within the site, so no two pages share one."""
