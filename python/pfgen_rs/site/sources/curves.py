@@ -1,6 +1,7 @@
 """Learning curves: the last score and step of each, its page, and the series that drawings show."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pfgen_rs.io import run_files
@@ -43,7 +44,7 @@ def _contribution(path: Path, name: str) -> Contribution:
         cells[_SCORE] = Value(*(scored[-1][f"score{end}"] for end in ("", "_low", "_high")))
 
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
-        own = [run._replace(name=name) for run in page.read_runs([path])]
+        own = [replace(run, name=name) for run in page.read_runs([path])]
         return page.curve_page(own, Place(folder, frame, "training")).files()
 
     series = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import run_files
@@ -18,7 +19,6 @@ from pfgen_rs.site.sources import Given, site_source, state
 
 _PAIRS = "pairs.jsonl"
 _NAMED = 3  # opponents that are named
-Texts = dict[str, int]
 
 
 @site_source(
@@ -31,8 +31,18 @@ def read_folders(given: Sequence[Given]) -> Iterator[tuple[str, Contribution]]:
     paths = [each.path for each in given]
     names = dict(zip(paths, _names(paths), strict=True))
     for group in _together(paths):
-        for number, path in enumerate(group):
-            yield f"verdicts in {path}", _contribution(path, names, group if number == 0 else ())
+        page = _section([names[path] for path in group.paths], group)
+        for number, path in enumerate(group.paths):
+            own = _contribution(path, names[path])
+            yield f"verdicts in {path}", own if number else own._replace(sections=[page])
+
+
+class _Group(NamedTuple):
+    """Folders of the same pairs: digests of their texts by id, and their models."""
+
+    texts: dict[str, int]
+    models: set[str]
+    paths: list[Path]
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -44,42 +54,43 @@ def _names(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _together(paths: Sequence[Path]) -> list[list[Path]]:
+def _together(paths: Sequence[Path]) -> list[_Group]:
     """Returns folders that share pairs, none of which has other texts in another one of them."""
-    groups: list[tuple[Texts, list[Path]]] = []
+    groups: list[_Group] = []
     for path in paths:
-        pairs = VerdictFolder(path).each_pair()
-        own = {pair.id: hash((pair.question, pair.models, pair.answers)) for pair in pairs}
-        for known, members in groups:
+        own, models = dict[str, int](), set[str]()
+        for pair in VerdictFolder(path).each_pair():
+            own[pair.id] = hash((pair.question, pair.models, pair.answers))
+            models.update(pair.models)
+        for known, others, members in groups:
             if (shared := known.keys() & own.keys()) and all(known[k] == own[k] for k in shared):
                 known |= own
+                others |= models
                 members.append(path)
                 break
         else:
-            groups.append((own, [path]))
-    return [members for _, members in groups]
+            groups.append(_Group(own, models, [path]))
+    return groups
 
 
-def _contribution(
-    path: Path, names: dict[Path, str], on_page: Sequence[Path]
-) -> Contribution:
-    """Returns what a folder says of models; `on_page`: folders whose page it also brings."""
+def _section(judges: Sequence[str], group: _Group) -> Section:
+    title = " / ".join(judges)
+    folder = f"judges/{slug(title)}/"
+
+    def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
+        view = pages.verdict_view(group.paths)
+        return pages.verdict_page(view, Place(folder, frame, "judges")).files()
+
+    models = sorted(group.models)
+    return Section("judges", title, folder + INDEX, state(group.paths), files, models)
+
+
+def _contribution(path: Path, name: str) -> Contribution:
+    """Returns what a folder says of models."""
     [read] = read_verdicts([path])
-    name, rule = names[path], default_rule([read])
-    models = sorted(set(read.decisions["model_a"]) | set(read.decisions["model_b"]))
-    sections = []
-    if on_page:
-        title = " / ".join(names[each] for each in on_page)
-        folder = f"judges/{slug(title)}/"
-
-        def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
-            view = pages.verdict_view(on_page)
-            return pages.verdict_page(view, Place(folder, frame, "judges")).files()
-
-        key = state(on_page)
-        sections = [Section("judges", title, folder + INDEX, key, files, models)]
+    rule = default_rule([read])
     if read.decisions[rule].null_count() == len(read.decisions):
-        return Contribution(sections=sections)  # nothing is decided yet
+        return Contribution()  # nothing is decided yet
     try:
         ranking = bradley_terry.rank(read.decisions, rule=rule, with_strengths=False)
     except InputError as error:
@@ -88,8 +99,7 @@ def _contribution(
     return Contribution(
         _columns(key, name, ranking),
         {row["model"]: _row(key, row, ranking.head_to_head) for row in ranking.models.to_dicts()},
-        sections,
-        Benchmark(key, (name, name), key, 0.0, 1.0),
+        benchmark=Benchmark(key, (name, name), key, 0.0, 1.0),
     )
 
 
