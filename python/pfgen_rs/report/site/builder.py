@@ -252,7 +252,7 @@ class Site:
         for section in (*self.board.sections, *self.pages):
             own = digest_of(key, section.key)
             if self.folder.kept(f"section {section.path}", own) is None:
-                files = dict(section.files(frame.of(section.path)))
+                files = dict(section.files(frame.of(section.path, section.nav)))
                 self._write_part(f"section {section.path}", own, files)
         for kind in SECTIONS:
             if (kind, path := f"{kind}/index.html") in frame.nav:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pfgen_rs.io import run_files
 from pfgen_rs.report.site.board import Cell, Column, Contribution, Section, Value
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX, Place
+from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.sources import Given, site_source, state
 from pfgen_rs.training import curve, page
@@ -45,7 +45,7 @@ def _contribution(path: Path, name: str) -> Contribution:
 
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
         own = [replace(run, name=name) for run in page.read_runs([path])]
-        return page.curve_page(own, Place(folder, frame, "training")).files()
+        return page.curve_page(own, frame).files()
 
     series = {
         "name": name,

@@ -15,7 +15,7 @@ from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
 from pfgen_rs.llm_jp_eval.scoring import SAMPLES, SCORES
 from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Section, Value
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX, Place
+from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.sources import Given, json_keys, site_source, state
 
@@ -66,8 +66,7 @@ def _contribution(
 
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
         runs = read_report_runs(paths)
-        place = Place(folder, frame, "tasks")
-        return report_page(report_of(runs), runs, place)[0].files()
+        return report_page(report_of(runs), runs, frame)[0].files()
 
     section = Section("tasks", title, folder + INDEX, state(paths), files, names)
     main = f"jpeval:{prefix}{average}"

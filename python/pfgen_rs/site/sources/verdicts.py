@@ -13,7 +13,7 @@ from pfgen_rs.judge.verdict_folder import VerdictFolder, default_rule, read_verd
 from pfgen_rs.lazy import pl
 from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Section, Value
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX, Place
+from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.sources import Given, site_source, state
 
@@ -79,7 +79,7 @@ def _section(judges: Sequence[str], group: _Group) -> Section:
 
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
         view = pages.verdict_view(group.paths)
-        return pages.verdict_page(view, Place(folder, frame, "judges")).files()
+        return pages.verdict_page(view, frame).files()
 
     models = sorted(group.models)
     return Section("judges", title, folder + INDEX, state(group.paths), files, models)
