@@ -1,0 +1,1 @@
+"""One site for everything that a lab measures: its sources and configuration, and a kit to publish it."""
