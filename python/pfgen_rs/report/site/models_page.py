@@ -16,7 +16,10 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
-_DRAWING = ("ranking", "board", "drawings")
+_DRAWING = ("statistics", "flips", "ranking", "board", "drawings")
+_TABLE = ("cells", "filters", "virtual", "weights", "table_export", "tray", "models")
+MODELS_PARTS = (*_DRAWING, *_TABLE)
+"""What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
 
@@ -54,7 +57,7 @@ def models_page(
     best = [model.runs[0] for model in board.models if model.runs and not model.is_system]
     return render(
         "models",
-        parts=(*_DRAWING, "models"),
+        parts=MODELS_PARTS,
         frame=frame,
         here="models",
         signature=signature,
