@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import jinja2
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
-from markupsafe import Markup
 from scipy.cluster.hierarchy import linkage  # type: ignore[import-untyped]
 
 from browser import NewPage, Page, expect, field, settled
@@ -35,8 +35,7 @@ PAGE = """{% extends "base.html.j2" %}{% block title %}Board{% endblock %}{% blo
 {% block data %}{{ payload("board", board) }}{% endblock %}"""
 WITHIN = """(node) => [...node.querySelectorAll("text")]
   .every((text) => text.getBoundingClientRect().right <= innerWidth)"""
-START = """
-pfgen.load("board").then(({ board, means }) => {
+START = """() => pfgen.load("board").then(({ board, means }) => {
   const all = pfgen.board(board, means);
   window.board = all;
   window.restricted = [];
@@ -51,8 +50,8 @@ pfgen.load("board").then(({ board, means }) => {
   pfgen.drawings.mount(document.getElementById("drawings"), all, {});
   const one = { kinds: ["categories"], state: { model: "m-3" } };
   pfgen.drawings.mount(document.getElementById("one"), all, one);
-});
-"""
+})"""
+"""Plays the part of the table."""
 
 
 def column(key: str, kind: str = "number", group: str = "facts", **more: Any) -> dict[str, Any]:
@@ -157,24 +156,17 @@ def made_board(count: int = 40, questions: int = 20, seed: int = 1) -> dict[str,
 
 
 def write_page(folder: Path, made: Mapping[str, Any]) -> Path:
-    """A page with drawings of a board, whose table is played by a line of script."""
-    assets = pages._assets((*pages._COMMON, *PARTS))
-    own = assets.__class__(assets.style, assets.early, assets.script + Markup(START))
-    template = pages._environment().from_string(PAGE)
-    text = template.render(
-        root="",
-        assets=own,
-        icon="data:,",
-        policy=own.policy(images=False),
-        nav=(),
-        here="",
-        t=pages.strings((*pages._COMMON, *PARTS)),
-        board=made,
-    )
-    for path, content in pages.vendored():
+    """A page with places for drawings, and with a board."""
+    environment = pages._environment()
+    loader = environment.loader
+    assert loader is not None
+    environment.loader = jinja2.ChoiceLoader([jinja2.DictLoader({"places.html.j2": PAGE}), loader])
+    content = pages.render("places", parts=PARTS, board=made)
+    environment.loader = loader
+    for path, library in pages.vendored():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    (folder / "index.html").write_text(text, encoding="utf-8")
+        (folder / path).write_bytes(library)
+    (folder / "index.html").write_bytes(content)
     return folder / "index.html"
 
 
@@ -190,6 +182,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, made: dict[str, Any]) -> s
 
 def opened(page: Page, address: str, query: str = "") -> Page:
     page.goto(f"{address}?{query}")
+    page.evaluate(START)
     page.locator("#drawings svg .spot").first.wait_for(state="attached")
     return page
 
@@ -411,4 +404,5 @@ def test_without_the_library_the_page_says_so(
         path.unlink()
     page = new_page(expected="ERR_FILE_NOT_FOUND")
     page.goto(file.as_uri())
+    page.evaluate(START)
     expect(page.locator("#drawings [role=alert]")).to_be_visible()

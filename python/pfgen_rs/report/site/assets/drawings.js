@@ -4,7 +4,7 @@
   const library = "assets/vendor/d3-7b0ff623.js"; // `.ci/bundle-d3` writes its name
   const mostRows = 300; // of the table on the page; the CSV file has all
   const gap = 18; // at both sides of a drawing
-  const looks = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "paint-order"];
+  const looks = "fill fill-opacity stroke stroke-width stroke-dasharray font-size font-family font-weight paint-order".split(" ");
   const kinds = [];
   let loading = null;
 
@@ -20,7 +20,7 @@
     copy.querySelectorAll("*").forEach((node, i) => {
       const style = getComputedStyle(own[i]);
       for (const name of ["class", "style", "href", "tabindex"]) node.removeAttribute(name);
-      for (const name of looks) if (style.getPropertyValue(name)) node.setAttribute(name, style.getPropertyValue(name));
+      for (const name of looks) node.setAttribute(name, style.getPropertyValue(name));
     });
     for (const node of copy.querySelectorAll("[data-screen]")) node.remove();
     const [, , width, height] = svg.getAttribute("viewBox").split(" ");
@@ -40,16 +40,12 @@
       element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))))),
       element("tbody", {}, ...rows.slice(0, mostRows).map((row) => element("tr", {}, ...row.map(cell))))));
 
-  /** The nearest spot in the direction of an arrow, measured along it and, doubly, aside. */
+  /** The next spot to a side, in the order of their places, so that each can be reached. */
   const nextSpot = (spots, from, key) => {
     if (key === "Home" || key === "End") return spots.at(key === "Home" ? 0 : -1);
-    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
-    const distance = ({ spot: { x, y } }) => {
-      const [right, down] = [x - from.spot.x, y - from.spot.y];
-      const ahead = right * dx + down * dy;
-      return ahead > 0 ? ahead + 2 * Math.abs(right * dy + down * dx) : Infinity;
-    };
-    return spots.reduce((best, one) => (distance(one) < distance(best) ? one : best), from);
+    const side = /Left|Right/.test(key) ? "x" : "y";
+    const order = spots.toSorted((a, b) => a.spot[side] - b.spot[side]);
+    return order[order.indexOf(from) + (/Right|Down/.test(key) ? 1 : -1)] ?? from;
   };
 
   /** What a spot says, beside it. */
@@ -99,10 +95,11 @@
   };
 
   /** Bounds of what is chosen, for people who cannot draw a rectangle. */
-  const boundsOf = ({ axes, choose }) => {
+  const boundsOf = (axes, choose) => {
+    const { formatted, label } = pfgen.marks;
     const inputs = axes.map(({ column, extent }) => ["from", "to"].map((end, i) => element("input", {
-      type: column.kind === "date" ? "date" : "number", step: "any", placeholder: pfgen.marks.formatted({ ...column, key: "" }, extent[i]),
-      "aria-label": t(`draw_${end}`, { column: pfgen.marks.label(column) }),
+      type: column.kind === "date" ? "date" : "number", step: "any", placeholder: formatted({ ...column, key: "" }, extent[i]),
+      "aria-label": t(`draw_${end}`, { column: label(column) }),
     })));
     const valueOf = ({ value, type }, other) => (value === "" ? other : type === "date" ? Date.parse(value) : Number(value));
     const read = (event) => {
@@ -110,7 +107,7 @@
       choose(inputs.map(([from, to]) => [valueOf(from, -Infinity), valueOf(to, Infinity)]));
     };
     return element("form", { class: "tools", onsubmit: read },
-      ...inputs.map(([from, to], i) => element("fieldset", {}, element("legend", {}, pfgen.marks.label(axes[i].column)), from, " – ", to)),
+      ...inputs.map(([from, to], i) => element("fieldset", {}, element("legend", {}, label(axes[i].column)), from, " – ", to)),
       element("button", {}, t("draw_choose")),
       element("button", { type: "button", onclick: () => pfgen.restrict(null) }, t("draw_clear")));
   };
@@ -130,7 +127,6 @@
     const places = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
     const [choice, figure, bounds, notes, files] = places;
     const prefix = place.id === "drawings" ? "draw" : place.id;
-    let bounded = ""; // what the fields of bounds are of
     place.classList.add("drawing");
     place.replaceChildren(...places);
     const current = () => own.find(({ name }) => name === address.get(prefix)) ?? own[0];
@@ -146,10 +142,7 @@
       const inside = ({ values }, ends) => values.every((value, i) => value >= ends[i][0] && value <= ends[i][1]);
       const choose = (ends) => pfgen.restrict(points.filter((point) => inside(point, ends)).map(({ row }) => row.id));
       brush((ends) => (ends ? choose(ends) : address.get("brush") && pfgen.restrict(null)));
-      const key = `${pfgen.language()} ${axes.map(({ column, extent }) => [column.key, ...extent])}`;
-      if (key !== bounded) bounds.replaceChildren(boundsOf({ axes, choose }));
-      bounded = key;
-      bounds.querySelector("[type=button]").disabled = !address.get("brush");
+      if (!bounds.contains(document.activeElement)) bounds.replaceChildren(boundsOf(axes, choose));
     };
 
     const draw = () => {
@@ -160,7 +153,7 @@
       const svg = drawn("svg", { viewBox: `0 0 ${width} ${made.height}`, role: "group", "aria-label": made.title }, ...made.nodes);
       const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.shown(text)));
       const legend = items.length ? [element("ul", {}, ...items)] : [];
-      figure.replaceChildren(element("figure", { class: "panel" }, element("figcaption", {}, made.title), svg, ...legend));
+      figure.replaceChildren(element("figure", {}, element("figcaption", {}, made.title), svg, ...legend));
       notes.replaceChildren(...made.notes.map((text) => element("p", { class: "quiet" }, text)));
       if (made.chosen && pfgen.restrict) choosing(svg, made.chosen);
       bounds.hidden = !made.chosen;
@@ -182,7 +175,8 @@
 
     const start = () => {
       const options = own.map(({ name }) => [name, t(`draw_${name}`)]);
-      const fields = current().fields(board).map((field) => fieldOf(field, read(field), set(field.name)));
+      const fields = current().fields(board).filter(({ name }) => !(name in state))
+        .map((field) => fieldOf(field, read(field), set(field.name)));
       if (own.length > 1) fields.unshift(fieldOf({ name: "kind", options }, current().name, turn));
       choice.replaceChildren(element("div", { class: "tools" }, ...fields));
       draw();
@@ -219,11 +213,7 @@
       made.start();
       pfgen.onLanguage(made.start);
       addEventListener("popstate", made.start);
-      let before = null;
-      new ResizeObserver(([{ contentRect: { width } }]) => {
-        if (before !== null && width !== before) again();
-        before = width;
-      }).observe(place);
+      addEventListener("resize", again);
     },
   };
 })();

@@ -1,10 +1,9 @@
 // Intervals, categories, learning curves, and models by questions.
 (() => {
   const { drawn, t } = pfgen;
-  const { columnsOf, cut, edge, formatted, label, mark, nothing, option, scaleOf, spot, valueOf } = pfgen.marks;
-  const most = { intervals: 60, categories: 12, curves: 40, points: 600, questions: 150 };
+  const { columnsOf, cut, edge, formatted, label, looks, mark, nothing, option, scaleOf, spot, text, valueOf } = pfgen.marks;
+  const most = { intervals: 60, curves: 40, points: 600, questions: 150 }; // what is drawn of what there is
   const row = 18; // pixels
-  const looks = 7;
   const number = (key, digits) => ({ key, group: "", kind: "number", digits, better: 0, label: [t(key), t(key)] });
   const left = (width) => Math.round(Math.min(240, width * 0.36));
   const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
@@ -12,9 +11,9 @@
   const labelOf = (one) => pfgen.plain(one.label);
 
   /** A row of a drawing: its name at the left, and what it shows. */
-  const lineOf = (text, [start, width], y, tall, nodes, own = "") => [
+  const lineOf = (said, [start, width], y, tall, nodes, own = "") => [
     drawn("rect", { class: `ground ${own}`, x: 0, y: y - tall / 2, width, height: tall }),
-    drawn("text", { class: tall < row - 2 ? "small" : "", x: start - 8, y: y + 4, "text-anchor": "end" }, cut(text, start - 12)), ...nodes];
+    text(start - 8, y + 4, cut(said, start - 12), "end", tall < row - 2 ? "small" : ""), ...nodes];
 
   const intervals = ({ board, rows, state, width }) => {
     const column = board.column(state.bar);
@@ -41,69 +40,41 @@
   };
 
   const categoriesOf = (board) => columnsOf(board, "number").filter(({ group }) => group === "categories");
-  const barScale = (values, pixels) => d3.scaleLinear().domain([Math.min(0, ...values), Math.max(...values) || 1]).range(pixels);
 
-  /** One model against the median and the best of those shown, a row for each category. */
-  const oneModel = (columns, rows, model, width) => {
-    const found = columns.map((column) => {
-      const values = rows.map((one) => valueOf(one, column)).filter(isKnown);
-      return { column, ends: d3.extent(values), median: d3.median(values), best: column.better === -1 ? d3.min(values) : d3.max(values), own: valueOf(model, column) };
-    }).filter(({ median }) => median !== undefined);
-    const names = [model.label, t("draw_median"), t("draw_best")];
-    const base = {
-      title: `${t("draw_categories")}: ${labelOf(model)}`,
-      notes: [t("draw_of_shown", { n: rows.length })],
-      table: { head: [t("draw_category"), ...names], rows: found.map(({ column, median, best, own }) => [label(column), own, median, best]) },
-    };
-    if (!found.length) return nothing(base);
-    const [start, tall] = [left(width), 24];
-    const height = found.length * tall + edge.top + edge.bottom;
-    const x = scaleOf(number("draw_value", 3), found.flatMap(({ ends, own }) => [...ends, own ?? ends[0]]), [start, width - edge.right]);
-    const lines = found.map(({ column, ends, median, best, own }, i) => {
-      const y = edge.top + tall * (i + 0.5);
-      const marks = [[6, best, 50], [3, median, 50], [0, own, 90]].filter(([, value]) => isKnown(value));
-      return spot(null, x(own ?? median), y, [label(column), ...[own, median, best].map((value, at) => `${pfgen.plain(names[at])}: ${formatted(column, value)}`)],
-        lineOf(label(column), [start, width], y, tall, [drawn("path", { class: "reach", d: `M${x(ends[0])} ${y}H${x(ends[1])}` }), ...marks.map(([look, value, size]) => mark(look, size, [x(value), y]))]));
-    });
-    return { ...base, height, legend: [0, 3, 6].map((look, i) => [look, names[i]]), nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
-  };
-
-  /** Bars of the first models, a panel for each category. */
-  const panels = (columns, rows, width) => {
-    const own = rows.filter((one) => columns.some((column) => valueOf(one, column) !== null)).slice(0, most.categories);
-    const base = {
-      title: t("draw_categories"), notes: some(own, rows),
-      table: { head: [t("draw_model"), ...columns.map(label)], rows: rows.map((one) => [one.label, ...columns.map(({ key }) => one.get(key))]) },
-    };
-    if (!own.length) return nothing(base);
-    const start = Math.min(left(width), 200);
-    const each = Math.min(columns.length, Math.max(1, Math.floor((width - start) / 150)));
-    const [wide, tall] = [(width - start) / each, own.length * row + 34];
-    const x = barScale(own.flatMap((one) => columns.map((column) => valueOf(one, column) ?? 0)), [0, wide - 52]);
-    const bar = (one, column, at, y) => {
-      const value = valueOf(one, column);
-      const [from, to] = [x(0), x(value ?? 0)].sort((a, b) => a - b);
-      return spot(one, at + to, y, [labelOf(one), `${label(column)}: ${formatted(column, value)}`], [
-        drawn("rect", { class: "ground", x: at, y: y - row / 2, width: wide - 8, height: row }), drawn("rect", { class: "bar", x: at + from, y: y - 5, width: to - from, height: 10 }),
-        drawn("text", { x: at + to + 5, y: y + 4 }, formatted(column, value))]);
-    };
-    const nodes = columns.flatMap((column, i) => {
-      const [at, top] = [start + (i % each) * wide, Math.floor(i / each) * tall];
-      const y = (place) => top + 26 + row * (place + 0.5);
-      return [drawn("text", { class: "of-axis", x: at, y: top + 18 }, cut(label(column), wide - 8, 13)), drawn("path", { class: "zero", d: `M${at + x(0)} ${top + 26}v${own.length * row}` }),
-        ...(i % each ? [] : own.flatMap((one, place) => lineOf(one.label, [start, 0], y(place), row, []))), ...own.map((one, place) => bar(one, column, at, y(place)))];
-    });
-    return { ...base, height: Math.ceil(columns.length / each) * tall, nodes };
-  };
-
+  /** A row for each category: one model against the median and the best of those shown, or the first of these side by side. */
   const categories = ({ board, rows, all, state, width }) => {
-    const model = all.find(({ id }) => id === state.model) ?? board.rows("best").find(({ id }) => id === state.model);
-    return model ? oneModel(categoriesOf(board), rows, model, width) : panels(categoriesOf(board), rows, width);
+    const columns = categoriesOf(board);
+    const model = [...all, ...board.rows("best")].find(({ id }) => id === state.model);
+    const valuesOf = (column) => rows.map((one) => valueOf(one, column)).filter(isKnown);
+    const known = columns.filter((column) => valuesOf(column).length);
+    const first = rows.filter((one) => known.some((column) => valueOf(one, column) !== null)).slice(0, looks);
+    const of = (one, look) => ({ look, name: one.label, get: (column) => valueOf(one, column) });
+    const best = { look: 6, name: t("draw_best"), get: (column) => d3.max(valuesOf(column)) };
+    const median = { look: 3, name: t("draw_median"), get: (column) => d3.median(valuesOf(column)) };
+    const series = model ? [of(model, 0), median, best] : first.map(of);
+    const base = {
+      title: model ? `${t("draw_categories")}: ${labelOf(model)}` : t("draw_categories"),
+      notes: model ? [t("draw_of_shown", { n: rows.length })] : [t("draw_reach", { n: rows.length }), ...some(first, rows)],
+      table: model ? { head: ["category", "model", "median", "best"].map((key) => t(`draw_${key}`)), rows: known.map((column) => [label(column), ...series.map(({ get }) => get(column))]) }
+        : pfgen.marks.tabled(rows, known),
+    };
+    if (!known.length) return nothing(base);
+    const [start, tall] = [left(width), 26];
+    const height = known.length * tall + edge.top + edge.bottom;
+    const x = scaleOf(number("draw_value", 3), known.flatMap((column) => [...valuesOf(column), ...series.map(({ get }) => get(column)).filter(isKnown)]), [start, width - edge.right]);
+    const lines = known.map((column, i) => {
+      const y = edge.top + tall * (i + 0.5);
+      const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
+      const marks = own.filter(({ value }) => isKnown(value)).map(({ look, value }) => mark(look, 60, [x(value), y])).reverse();
+      const reach = drawn("path", { class: "reach", d: `M${d3.extent(valuesOf(column)).map(x).join(` ${y}H`)}` });
+      return spot(null, start, y, [label(column), ...own.map(({ said }) => said)], lineOf(label(column), [start, width], y, tall, [reach, ...marks]));
+    });
+    return { ...base, height, legend: series.map(({ look, name }) => [look, name]), nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
   };
 
   const curves = ({ board, width }) => {
-    const own = board.curves.slice(0, most.curves).map(({ name, page, steps, values }, i) => (
-      { name, page, look: i % looks, dash: Math.floor(i / looks) % 4, points: steps.map((step, at) => [step, values[at]]).filter(([, value]) => Number.isFinite(value)) }));
+    const pairs = ({ steps, values }) => steps.map((step, i) => [step, values[i]]).filter(([, value]) => Number.isFinite(value));
+    const own = board.curves.slice(0, most.curves).map((curve, i) => ({ ...curve, look: i % looks, points: pairs(curve) }));
     const all = own.flatMap(({ points }) => points);
     const base = {
       title: t("draw_curves"), notes: some(own, board.curves),
@@ -115,10 +86,12 @@
     const y = scaleOf(number("draw_score", 3), all.map(([, value]) => value), [height - edge.bottom, edge.top]);
     const every = Math.ceil(all.length / most.points);
     const at = (point) => [x(point[0]), y(point[1])];
-    const pointsOf = ({ name, page, look, points }) => points.filter((_, i) => i % every === 0 || i === points.length - 1).map((point) => spot({ page }, ...at(point),
-      [pfgen.plain(name), `${t("draw_step")}: ${point[0].toLocaleString("en")}`, `${t("draw_score")}: ${point[1].toFixed(4)}`], [mark(look, 30, at(point))]));
-    const lines = own.map(({ look, dash, points }) => drawn("path", { class: `curve c${look} dash${dash}`, d: d3.line()(points.map(at)) }));
-    return { ...base, height, legend: own.map(({ look, name }) => [look, name]), nodes: [...pfgen.marks.axesOf(x, y, width, height), ...lines, ...own.flatMap(pointsOf)] };
+    const says = (name, [step, value]) => [pfgen.plain(name), `${t("draw_step")}: ${step.toLocaleString("en")}`, `${t("draw_score")}: ${value.toFixed(4)}`];
+    const pointsOf = ({ name, page, look, points }) => points.filter((_, i) => i % every === 0 || i === points.length - 1)
+      .map((point) => spot({ page }, ...at(point), says(name, point), [mark(look, 30, at(point))]));
+    const lines = own.map(({ look, points }) => drawn("path", { class: `curve c${look}`, d: d3.line()(points.map(at)) }));
+    const nodes = [...pfgen.marks.axesOf(x, y, width, height), ...lines, ...own.flatMap(pointsOf)];
+    return { ...base, height, legend: own.map(({ look, name }) => [look, name]), nodes };
   };
 
   /** Cells of a table of models and questions, as one path for each of nine shades. */
@@ -130,19 +103,20 @@
   };
 
   const questions = ({ board, rows, width }) => {
-    const known = rows.map((one) => ({ one, means: one.means })).filter(({ means }) => means?.length);
+    const known = rows.map((one) => ({ one, means: one.means })).filter(({ means }) => means?.length && means.every(Number.isFinite));
     const own = known.slice(0, most.questions);
-    const count = own[0]?.means.length ?? 0;
+    const count = Math.min(own[0]?.means.length ?? 0, most.questions);
     const base = {
       title: t("draw_questions"),
       notes: [...(known.length < rows.length ? [t("draw_no_means", { n: rows.length - known.length, all: rows.length })] : []), ...some(own, known)],
-      table: { head: [t("draw_model"), ...d3.range(1, count + 1).map((n) => t("draw_question", { n }))], rows: own.map(({ one, means }) => [one.label, ...means]) },
+      table: { head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))], rows: own.map(({ one, means }) => [one.label, ...means]) },
     };
     if (!own.length) return nothing(base);
-    const order = pfgen.marks.clustered(own.map(({ means }) => means)).map((i) => own[i]);
+    const order = pfgen.marks.clustered(own.map(({ means }) => means.slice(0, count))).map((i) => own[i]);
     const across = pfgen.marks.clustered(d3.range(count).map((q) => own.map(({ means }) => means[q])));
     const [start, top, tall] = [left(width), 24, order.length > 60 ? 12 : 16];
-    const ends = d3.extent(order.flatMap(({ means }) => means));
+    const grid = order.map(({ means }) => across.map((q) => means[q]));
+    const ends = d3.extent(grid.flat());
     const [wide, height] = [(width - start - 8) / count, order.length * tall + 48];
     const says = ({ one, means }) => (at) => {
       const said = (q) => `${t("draw_question", { n: q + 1 })}: ${means[q].toFixed(3)}`;
@@ -155,19 +129,21 @@
       return spot(found.one, start, y, says(found), lineOf(found.one.label, [start, width], y, tall, []));
     });
     const every = Math.ceil(22 / wide);
-    const numbers = across.flatMap((q, i) => (i % every ? [] : [drawn("text", { class: "small", x: start + (i + 0.5) * wide, y: 18, "text-anchor": "middle" }, q + 1)]));
+    const numbers = across.flatMap((q, i) => (i % every ? [] : [text(start + (i + 0.5) * wide, 18, q + 1, "middle", "small")]));
     return {
       ...base, height, notes: [...base.notes, t("draw_clustered", { low: ends[0].toFixed(2), high: ends[1].toFixed(2) })],
-      nodes: [...shades(order.map(({ means }) => across.map((q) => means[q])), ends, [start, top, wide, tall]), ...numbers, ...lines,
-        drawn("text", { class: "of-axis", x: (start + width) / 2, y: height - 6, "text-anchor": "middle" }, t("draw_by_question"))],
+      nodes: [...shades(grid, ends, [start, top, wide, tall]), ...numbers, ...lines,
+        text((start + width) / 2, height - 6, t("draw_by_question"), "middle", "of-axis")],
     };
   };
 
   const { register } = pfgen.drawings;
-  const bars = (board) => [{ name: "bar", options: columnsOf(board, "number").map(option), value: "score" }];
-  const models = (board) => [{ name: "model", options: [["-", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])], value: "-" }];
-  register({ name: "intervals", has: (board) => columnsOf(board, "number").length > 0, fields: bars, draw: intervals });
+  const barsOf = (board) => columnsOf(board, "number").filter(({ key }) => key !== "price"); // of several currencies
+  const bars = (board) => [{ name: "bar", options: barsOf(board).map(option), value: "score" }];
+  const modelsOf = (board) => [["-", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])];
+  const models = (board) => [{ name: "model", options: modelsOf(board), value: "-" }];
+  register({ name: "intervals", has: (board) => barsOf(board).length > 0, fields: bars, draw: intervals });
   register({ name: "categories", has: (board) => categoriesOf(board).length > 0, fields: models, draw: categories });
-  register({ name: "curves", has: (board) => Boolean(board.curves?.length), fields: () => [], draw: curves });
+  register({ name: "curves", has: (board) => board.curves?.length > 0, fields: () => [], draw: curves });
   register({ name: "questions", has: (board) => Boolean(board.means?.some(Boolean)), fields: () => [], draw: questions });
 })();

@@ -1,10 +1,11 @@
-// What kinds of drawings share: values and axes of columns, colours with marks, names without overlaps, a line fitted, an order by clusters.
+// What kinds of drawings share: values and axes of columns, colours with marks, names without overlaps, fits, clusters.
 (() => {
   const { drawn, t } = pfgen;
   const edge = { left: 58, right: 16, top: 14, bottom: 42 };
   const looks = 7; // of colours and marks (`drawings.css`); what is beyond is grey
   const level = 0.95;
   const year = 365.2425 * 864e5; // milliseconds
+  const origin = Date.UTC(2020, 0); // of dates in equations
 
   const wide = (text, size = 12) => [...text].reduce((sum, one) => sum + (one.codePointAt(0) < 0x2e80 ? 0.57 : 1) * size, 0);
 
@@ -17,9 +18,9 @@
     return `${letters.join("")}…`;
   };
 
-  const label = (column) => (column.key === "parameters" ? t("draw_parameters") : pfgen.plain(column.label[pfgen.language() === "ja" ? 0 : 1]));
+  const label = ({ key, label: [ja, en] }) => (key === "parameters" ? t("draw_parameters") : pfgen.plain(pfgen.language() === "ja" ? ja : en));
 
-  const isLog = ({ key, group }) => key === "parameters" || key === "price" || group === "cost";
+  const isLog = ({ key, group, kind }) => kind === "number" && (key === "parameters" || group === "cost");
 
   /** A row's number in a column (dates: milliseconds), `null` where it is not known or an axis has no place for it. */
   const valueOf = (row, column) => {
@@ -28,23 +29,23 @@
     return typeof number === "number" && Number.isFinite(number) && (number > 0 || !isLog(column)) ? number : null;
   };
 
-  const size = (billions) => (billions >= 1000 ? `${billions / 1000}T` : billions >= 1 ? `${billions}B` : `${Number((billions * 1000).toPrecision(4))}M`);
-
+  /** A value in words: dates by day, parameters as names have them (7B), what has a logarithmic axis to four digits. */
   const formatted = (column, value) => {
     if (value === null) return "–";
     if (column.kind === "date") return new Date(value).toISOString().slice(0, 10);
-    return column.key === "parameters" ? size(Number(value.toPrecision(4))) : isLog(column) ? String(Number(value.toPrecision(4))) : value.toFixed(column.digits);
+    if (!isLog(column)) return value.toFixed(column.digits);
+    const [unit, factor] = column.key !== "parameters" ? ["", 1] : value >= 1000 ? ["T", 1e-3] : value >= 1 ? ["B", 1] : ["M", 1000];
+    return `${Number((value * factor).toPrecision(4))}${unit}`;
   };
 
   /** A scale for values of a column from pixel to pixel, with a margin of 5 % at both ends. `units`: its values on an even axis. */
   const scaleOf = (column, values, pixels) => {
     const [low, high] = d3.extent(values);
-    const logarithmic = isLog(column);
-    const [first, last] = logarithmic ? [Math.log10(low), Math.log10(high)] : [low, high];
-    const more = (last - first) * 0.05 || (column.kind === "date" ? year / 12 : logarithmic ? 0.3 : Math.abs(low) * 0.05 || 0.5);
-    const ends = [first - more, last + more].map((end) => (logarithmic ? 10 ** end : end));
-    const scale = (logarithmic ? d3.scaleLog() : column.kind === "date" ? d3.scaleUtc() : d3.scaleLinear()).domain(ends).range(pixels);
-    return Object.assign(scale, { column, units: logarithmic ? Math.log10 : column.kind === "date" ? (value) => value / year : Number });
+    const [make, to, from, least] = column.kind === "date" ? [d3.scaleUtc, Number, Number, year / 12]
+      : isLog(column) ? [d3.scaleLog, Math.log10, (power) => 10 ** power, 0.3] : [d3.scaleLinear, Number, Number, Math.abs(low) * 0.05 || 0.5];
+    const more = (to(high) - to(low)) * 0.05 || least;
+    const scale = make().domain([from(to(low) - more), from(to(high) + more)]).range(pixels);
+    return Object.assign(scale, { column, units: column.kind === "date" ? (value) => (value - origin) / year : to });
   };
 
   /** Values to name on a scale, at most about so many, and how. */
@@ -58,8 +59,8 @@
     }
     if (!isLog(column)) return [all, scale.tickFormat(count)];
     const leading = (value) => Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-    const some = [[1], [1, 3], [1, 2, 5]].map((digits) => scale.ticks(99).filter((value) => digits.includes(leading(value))));
-    const named = some.findLast((values) => values.length <= count) ?? some[0];
+    const some = [[1, 2, 5], [1, 3], [1]].map((digits) => scale.ticks(99).filter((value) => digits.includes(leading(value))));
+    const named = some.find((values) => values.length <= count) ?? some[2];
     return [named.length > 1 ? named : all.slice(0, count), (value) => formatted(column, value)];
   };
 
@@ -71,65 +72,71 @@
     return group;
   };
 
+  const text = (x, y, said, anchor, name) => drawn("text", { x, y, class: name, "text-anchor": anchor }, said);
+
+  /** The horizontal axis of a drawing of that size, from a pixel on. */
   const acrossOf = (x, [start, width, height]) => [
     axisOf(d3.axisBottom, x, Math.max(2, Math.floor((width - start) / 85)), height - edge.top - edge.bottom, [0, height - edge.bottom]),
-    drawn("text", { class: "of-axis", x: (start + width - edge.right) / 2, y: height - 6, "text-anchor": "middle" }, label(x.column)),
+    text((start + width - edge.right) / 2, height - 6, label(x.column), "middle", "of-axis"),
   ];
 
   /** Both axes and their labels, within a drawing of that size. */
   const axesOf = (x, y, width, height) => [
     ...acrossOf(x, [edge.left, width, height]),
     axisOf(d3.axisLeft, y, Math.max(2, Math.floor(height / 60)), width - edge.left - edge.right, [edge.left, 0]),
-    drawn("text", { class: "of-axis", "text-anchor": "middle", transform: `translate(13 ${(height - edge.bottom + edge.top) / 2}) rotate(-90)` }, label(y.column)),
+    drawn("g", { transform: `translate(13 ${(height - edge.bottom + edge.top) / 2}) rotate(-90)` }, text(0, 0, label(y.column), "middle", "of-axis")),
   ];
 
-  const symbolsOf = () => [d3.symbolCircle, d3.symbolDiamond, d3.symbolTriangle, d3.symbolSquare, d3.symbolCross, d3.symbolStar, d3.symbolWye];
+  const symbols = ["Circle", "Diamond", "Triangle", "Square", "Cross", "Star", "Wye", "Circle"];
 
   /** A mark: its form and colour tell the same, so that either is enough. */
-  const mark = (look, area = 64, at = [0, 0]) => drawn("path", { class: `mark c${look}`, d: d3.symbol().type(symbolsOf()[look] ?? d3.symbolCircle).size(area)(), transform: `translate(${at})` });
+  const mark = (look, area = 64, at = [0, 0]) =>
+    drawn("path", { class: `mark c${look}`, d: d3.symbol().type(d3[`symbol${symbols[look]}`]).size(area)(), transform: `translate(${at})` });
 
   const swatch = (look) => drawn("svg", { viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true" }, mark(look));
+
+  /** The texts that rows have in a column, those of the most rows first. */
+  const commonest = (rows, key) => [...d3.group(rows, (row) => row.get(key))].filter(([text]) => text !== null)
+    .sort((a, b) => b[1].length - a[1].length).map(([text]) => text);
 
   /** Which look rows have by their text in a column: those of the most rows one each, the others a grey one. */
   const colours = (rows, column) => {
     if (!column) return { of: () => 0, legend: [] };
-    const textOf = (row) => row.get(column.key) ?? null;
-    const counts = [...d3.group(rows.map(textOf).filter((text) => text !== null), (text) => text)].sort((a, b) => b[1].length - a[1].length);
-    const places = new Map(counts.slice(0, looks).map(([text], i) => [text, i]));
-    const others = rows.some((row) => !places.has(textOf(row)));
-    const named = [...places].map(([text, look]) => [look, String(text)]);
-    return { of: (row) => places.get(textOf(row)) ?? looks, legend: others ? [...named, [looks, t("draw_others")]] : named };
+    const textOf = (row) => row.get(column.key);
+    const places = new Map(commonest(rows, column.key).slice(0, looks).map((text, look) => [text, look]));
+    const legend = [...places].map(([text, look]) => [look, String(text)]);
+    if (!rows.every((row) => places.has(textOf(row)))) legend.push([looks, t("draw_others")]);
+    return { of: (row) => places.get(textOf(row)) ?? looks, legend };
   };
 
   /** What is shown of a row, which leads to its page; `lines(x)`: what it says there. Arrows lead to it at `x`, `y`. */
   const spot = (row, x, y, lines, nodes, name = "") => {
     const said = typeof lines === "function" ? lines : () => lines;
-    const attributes = { class: `spot ${name}`, tabindex: "-1", "aria-label": said(null).join(", ") };
-    const node = row?.page ? drawn("a", { ...attributes, href: pfgen.root + row.page }, ...nodes) : drawn("g", { ...attributes, role: "img" }, ...nodes);
-    return Object.assign(node, { spot: { x, y, lines: said } });
+    const link = row?.page ? { href: pfgen.root + row.page } : { role: "img" };
+    const attributes = { class: `spot ${name}`, tabindex: "-1", "aria-label": said(null).join(", "), ...link };
+    return Object.assign(drawn(row?.page ? "a" : "g", attributes, ...nodes), { spot: { x, y, lines: said } });
   };
 
   /** Names beside points, the first ones first, where they cover neither points nor names. */
   const namesOf = (wanted, points, [left, top, right, bottom]) => {
-    const taken = points.map(([x, y]) => [x - 5, y - 5, x + 5, y + 5]);
+    const taken = points.map(({ at: [x, y] }) => [x - 5, y - 5, x + 5, y + 5]);
     const isFree = ([x0, y0, x1, y1]) => x0 >= left && y0 >= top && x1 <= right && y1 <= bottom
       && taken.every((box) => x1 <= box[0] || x0 >= box[2] || y1 <= box[1] || y0 >= box[3]);
-    return wanted.flatMap(([x, y, name]) => {
-      const text = cut(name, 190);
+    return wanted.flatMap(({ at: [x, y], row }) => {
+      const name = cut(row.label, 190);
       const places = [[8, 4, "start"], [-8, 4, "end"], [0, -9, "middle"], [0, 18, "middle"], [6, -7, "start"], [-6, -7, "end"]];
-      for (const [dx, dy, anchor] of places) {
-        const start = x + dx - wide(text) * { start: 0, middle: 0.5, end: 1 }[anchor];
-        const box = [start, y + dy - 10, start + wide(text), y + dy + 3];
-        if (isFree(box)) {
-          taken.push(box);
-          return [drawn("text", { class: "named", x: x + dx, y: y + dy, "text-anchor": anchor }, text)];
-        }
-      }
-      return [];
+      const boxOf = ([dx, dy, anchor]) => {
+        const start = x + dx - wide(name) * { start: 0, middle: 0.5, end: 1 }[anchor];
+        return [start, y + dy - 10, start + wide(name), y + dy + 3];
+      };
+      const place = places.find((each) => isFree(boxOf(each)));
+      if (!place) return [];
+      taken.push(boxOf(place));
+      return [text(x + place[0], y + place[1], name, place[2], "named")];
     });
   };
 
-  /** A line through points by least squares: y = a + b x, correlation r; `at(x)`: the line and its interval of 95 %. `null` where there is none. */
+  /** A line through points by least squares: y = a + b x, correlation r; `at(x)`: it and its 95 % interval. */
   const fitted = (points) => {
     const n = points.length;
     const [mx, my] = [0, 1].map((i) => d3.mean(points, (point) => point[i]));
@@ -149,32 +156,23 @@
 
   /** Rows of numbers in the order of clusters (average linkage of 1 − r); the part with the higher mean comes first. */
   const clustered = (rows) => {
-    const centred = rows.map((row) => {
-      const middle = d3.mean(row);
-      const off = row.map((value) => value - middle);
+    const units = rows.map((row) => {
+      const off = row.map((value) => value - d3.mean(row));
       const norm = Math.hypot(...off);
-      return norm > 1e-12 ? off.map((value) => value / norm) : off.map(() => 0);
+      return off.map((value) => (norm > 1e-12 ? value / norm : 0)); // equal values are correlated with none
     });
-    let clusters = rows.map((row, i) => ({ members: [i], mean: d3.mean(row) }));
-    const distances = centred.map((row) => centred.map((other) => 1 - row.reduce((sum, value, q) => sum + value * other[q], 0)));
+    const far = units.map((own) => units.map((other) => 1 - own.reduce((sum, value, i) => sum + value * other[i], 0)));
+    const level = (members) => d3.mean(members, (i) => d3.mean(rows[i]));
+    let clusters = rows.map((_, i) => [i]);
     while (clusters.length > 1) {
-      let [best, first, second] = [Infinity, 0, 1];
-      for (let i = 0; i < clusters.length; i += 1) {
-        for (let j = i + 1; j < clusters.length; j += 1) if (distances[i][j] < best) [best, first, second] = [distances[i][j], i, j];
-      }
-      const [a, b] = [clusters[first], clusters[second]];
-      const [m, n] = [a.members.length, b.members.length];
-      const members = b.mean > a.mean ? [...b.members, ...a.members] : [...a.members, ...b.members];
-      distances.forEach((row, k) => { // the new cluster stands where the first was
-        row[first] = (m * row[first] + n * row[second]) / (m + n);
-        distances[first][k] = row[first];
-      });
-      clusters[first] = { members, mean: (m * a.mean + n * b.mean) / (m + n) };
-      clusters = clusters.filter((_, i) => i !== second);
-      distances.splice(second, 1);
-      for (const row of distances) row.splice(second, 1);
+      let [nearest, a, b] = [Infinity];
+      clusters.forEach((own, i) => clusters.slice(i + 1).forEach((other) => {
+        const distance = d3.mean(own, (m) => d3.mean(other, (n) => far[m][n]));
+        if (distance < nearest) [nearest, a, b] = [distance, own, other];
+      }));
+      clusters = [...clusters.filter((own) => own !== a && own !== b), level(b) > level(a) ? [...b, ...a] : [...a, ...b]];
     }
-    return clusters.flatMap(({ members }) => members);
+    return clusters.flat();
   };
 
   const columnsOf = (board, ...kinds) => board.known.filter(({ kind }) => kinds.includes(kind));
@@ -188,7 +186,12 @@
   });
 
   /** What is drawn where no row has a value. */
-  const nothing = (base) => ({ ...base, height: 40, nodes: [drawn("text", { x: 8, y: 24 }, t("draw_nothing"))] });
+  const nothing = (base) => ({ ...base, height: 40, nodes: [text(8, 24, t("draw_nothing"))] });
 
-  pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, cut, edge, fitted, formatted, isLog, label, mark, missing, namesOf, nothing, option, scaleOf, spot, swatch, valueOf, wide };
+  /** The table of rows and columns. */
+  const tabled = (rows, columns) => ({ head: [t("draw_model"), ...columns.map(label)], rows: rows.map((row) => [row.label, ...columns.map(({ key }) => row.get(key))]) });
+
+
+  pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, commonest, cut, edge, fitted, formatted, isLog, label, looks };
+  Object.assign(pfgen.marks, { mark, missing, namesOf, nothing, option, scaleOf, spot, swatch, tabled, text, valueOf, wide });
 })();

@@ -2,7 +2,8 @@
 (() => {
   const { drawn, t } = pfgen;
   const mostNames = 30;
-  const { columnsOf, edge, formatted, isLog, label, mark, option, scaleOf, spot, valueOf } = pfgen.marks;
+  const { columnsOf, commonest, edge, formatted, isLog, label, mark, option, scaleOf, spot, valueOf } = pfgen.marks;
+  const isPrice = ({ key }) => key === "price";
   const cost = (board) => columnsOf(board, "number").find((column) => column.key !== "parameters" && isLog(column));
 
   /** The points that none of a value as good or better reaches: by the better direction of each column. */
@@ -20,25 +21,21 @@
 
   const signed = (value) => String(Number(value.toPrecision(3))).replaceAll("-", "−");
 
-  /** The fitted line with its interval, and what they are in words. Dates are years from the start of the first one on the axis. */
-  const fit = (points, x, y) => {
-    const first = new Date(x.domain()[0]).getUTCFullYear();
-    const isDate = (scale) => scale.column.kind === "date";
-    const start = (scale) => (isDate(scale) ? scale.units(Date.UTC(first, 0)) : 0);
-    const units = [x, y].map((scale) => (value) => scale.units(value) - start(scale));
-    const found = pfgen.marks.fitted(points.map(({ values }) => values.map((value, i) => units[i](value))));
+  /** The fitted line with its interval, and what they are in words. */
+  const fit = (points, scales) => {
+    const found = pfgen.marks.fitted(points.map(({ values }) => values.map((value, i) => scales[i].units(value))));
     if (!found) return { nodes: [], notes: [t("draw_no_fit")] };
-    const [across, up] = [x, y].map((scale, i) => d3.scaleLinear().domain(scale.domain().map((end) => units[i](Number(end)))).range(scale.range()));
-    const line = d3.range(0, 41).map((i) => {
-      const at = across.range()[0] + (i / 40) * (across.range()[1] - across.range()[0]);
-      return [at, ...found.at(across.invert(at)).map(up)];
-    });
-    const text = ({ column }) => (isLog(column) ? `log₁₀(${label(column)})` : label(column));
-    const years = (scale) => (isDate(scale) ? t("draw_years", { column: label(scale.column), origin: String(first) }) : text(scale));
-    const b = `${found.b < 0 ? "−" : "+"} ${signed(Math.abs(found.b))}`;
+    const [x, y] = scales.map((scale) => d3.scaleLinear().domain(scale.domain().map(scale.units)).range(scale.range()));
+    const [from, to] = x.range();
+    const line = d3.range(41).map((i) => from + (i / 40) * (to - from)).map((at) => [at, ...found.at(x.invert(at)).map(y)]);
+    const named = scales.map(({ column }) => (isLog(column) ? `log₁₀(${label(column)})` : column.kind === "date" ? t("draw_years", { column: label(column) }) : label(column)));
+    const slope = `${found.b < 0 ? "−" : "+"} ${signed(Math.abs(found.b))}`;
+    const [left, top, wide, tall] = [from, y.range()[1], to - from, y.range()[0] - y.range()[1]];
+    const inside = { x: left, y: top, width: wide, height: tall, viewBox: `${left} ${top} ${wide} ${tall}` }; // a part that cuts off what is beyond
+    const band = d3.area().x((p) => p[0]).y0((p) => p[2]).y1((p) => p[3]);
     return {
-      nodes: [drawn("path", { class: "band", d: d3.area().x((p) => p[0]).y0((p) => p[2]).y1((p) => p[3])(line) }), drawn("path", { class: "fit", d: d3.line()(line) })],
-      notes: [t("draw_equation", { y: years(y), a: signed(found.a), b, x: years(x), r: signed(found.r), n: found.n })],
+      nodes: [drawn("svg", inside, drawn("path", { class: "band", d: band(line) }), drawn("path", { class: "fit", d: d3.line()(line) }))],
+      notes: [t("draw_equation", { y: named[1], a: signed(found.a), b: slope, x: named[0], r: signed(found.r), n: found.n })],
     };
   };
 
@@ -55,54 +52,58 @@
   const draw = ({ board, rows, all, state, width }) => {
     const columns = [board.column(state.x), board.column(state.y)];
     const height = Math.round(Math.min(Math.max(width * 0.5, 320), 560));
-    const points = all.map((row) => ({ row, values: columns.map((column) => valueOf(row, column)) })).filter(({ values }) => !values.includes(null));
+    const currency = commonest(all, "currency")[0] ?? null;
+    const values = (row) => columns.map((column) => (isPrice(column) && row.get("currency") !== currency ? null : valueOf(row, column)));
+    const points = all.map((row) => ({ row, values: values(row) })).filter((point) => !point.values.includes(null));
     const chosen = new Set(rows.map(({ id }) => id));
     const own = points.filter(({ row }) => chosen.has(row.id));
     const base = {
       title: t("draw_title", { x: label(columns[0]), y: label(columns[1]) }),
-      notes: pfgen.marks.missing(rows, columns),
-      table: { head: [t("draw_model"), ...columns.map(label)], rows: own.map(({ row }) => [row.label, ...columns.map(({ key }) => row.get(key))]) },
+      notes: [...pfgen.marks.missing(rows, columns), ...(currency && columns.some(isPrice) ? [t("draw_currency", { currency })] : [])],
+      table: pfgen.marks.tabled(own.map(({ row }) => row), columns),
     };
     if (!points.length) return pfgen.marks.nothing(base);
-    const colour = pfgen.marks.colours(all, board.column(state.colour));
+    const colour = pfgen.marks.colours(points.map(({ row }) => row), board.column(state.colour));
     const x = scaleOf(columns[0], points.map(({ values }) => values[0]), [edge.left, width - edge.right]);
     const y = scaleOf(columns[1], points.map(({ values }) => values[1]), [height - edge.bottom, edge.top]);
     for (const point of points) point.at = [x, y].map((scale, i) => Number(scale(point.values[i]).toFixed(1)));
     const shows = (name) => state.show.split(" ").includes(name);
     const best = frontier(own, columns);
-    const line = shows("fit") ? fit(own, x, y) : { nodes: [], notes: [] };
+    const line = shows("fit") ? fit(own, [x, y]) : { nodes: [], notes: [] };
     const model = own.filter(({ row }) => row.id === state.model);
     const named = shows("names") ? [...new Set([...model, ...best.toReversed(), ...own])].slice(0, mostNames) : model;
     const end = x.range()[columns[0].better === 1 ? 0 : 1];
     const steps = best.map(({ at }, i) => (i ? `H${at[0]}V${at[1]}` : `M${at}`)).join("");
-    const says = (row, values) => [pfgen.plain(row.label), ...columns.map((column, i) => `${label(column)}: ${formatted(column, values[i])}`)];
-    const pointOf = ({ row, values, at }) => spot(row, ...at, says(row, values), [
-      ...(row.id === state.model ? [drawn("circle", { class: "own", cx: at[0], cy: at[1], r: 10 })] : []), mark(colour.of(row), 64, at),
-    ], chosen.has(row.id) ? "" : "faint");
+    const says = (point) => columns.map((column, i) => `${label(column)}: ${formatted(column, point.values[i])}`);
+    const pointOf = ({ row, at, ...point }) => spot(row, ...at, [pfgen.plain(row.label), ...says(point)],
+      [mark(colour.of(row), row.id === state.model ? 160 : 64, at)], chosen.has(row.id) ? "" : "faint");
+    const axes = columns.map((column, i) => ({ column, extent: d3.extent(points, (point) => point.values[i]) }));
     const layer = drawn("g", { class: "brush", "data-screen": "" });
     return {
       ...base,
       height,
       notes: [...base.notes, ...line.notes],
       legend: colour.legend,
-      chosen: { axes: columns.map((column, i) => ({ column, extent: d3.extent(points, ({ values }) => values[i]) })), points, brush: brush(layer, x, y) },
+      chosen: { axes, points, brush: brush(layer, x, y) },
       nodes: [...pfgen.marks.axesOf(x, y, width, height), ...line.nodes,
         ...(shows("frontier") && best.length ? [drawn("path", { class: "frontier", d: `${steps}H${end}` })] : []),
         ...(shows("lines") ? families(own) : []), layer, ...points.map(pointOf),
-        ...pfgen.marks.namesOf(named.map(({ row, at }) => [...at, row.label]), points.map(({ at }) => at), [edge.left, 0, width, height - edge.bottom])],
+        ...pfgen.marks.namesOf(named, points, [edge.left, 0, width, height - edge.bottom])],
     };
   };
 
   const fields = (first) => (board) => {
     const numbers = columnsOf(board, "number", "date").map(option);
+    const flags = ["frontier", "names", "lines", "fit"].map((name) => [name, t(`draw_${name}`)]);
     return [
       { name: "x", options: numbers, value: first(board) },
       { name: "y", options: numbers, value: "score" },
       { name: "colour", options: [["-", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
-      { name: "show", many: true, options: ["frontier", "names", "lines", "fit"].map((name) => [name, t(`draw_${name}`)]), value: "frontier names" },
+      { name: "show", many: true, options: flags, value: "frontier names" },
     ];
   };
 
-  pfgen.drawings.register({ name: "scatter", has: (board) => columnsOf(board, "number", "date").length > 1, fields: fields(() => "parameters"), draw });
-  pfgen.drawings.register({ name: "cost", has: (board) => Boolean(cost(board)), fields: fields((board) => cost(board).key), draw });
+  const { register } = pfgen.drawings;
+  register({ name: "scatter", has: (board) => columnsOf(board, "number", "date").length > 1, fields: fields(() => "parameters"), draw });
+  register({ name: "cost", has: (board) => Boolean(cost(board)), fields: fields((board) => cost(board).key), draw });
 })();
