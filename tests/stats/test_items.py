@@ -236,7 +236,12 @@ GAP[3, 4] = math.nan
 @pytest.mark.parametrize(
     ("scores", "options", "kind", "said"),
     [
-        (made(models=9), {}, InputError, "9 models answer the same 12 questions: expected at least 10"),
+        (
+            made(models=9),
+            {},
+            InputError,
+            "9 models answer the same 12 questions: expected at least 10",
+        ),
         (made(questions=2), {}, InputError, "expected at least 10 models and 3 questions"),
         (GAP, {}, InputError, r"means\[3, 4\] is nan"),
         (np.full((12, 4), 0.5), {}, InputError, "all models have the same score"),

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.pages import Frame, render
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
@@ -76,11 +76,25 @@ def made_board(models: int, *, seed: int = 0, hostile: bool = False, others: int
     facts = [_facts(i, chance, hostile=hostile) for i in range(models)]
     return {
         "level": 0.95,
-        "groups": [[key, [key, key]] for key in ("pfgen", "categories", "facts", "judges", "jpeval")],
+        "groups": [
+            [key, [key, key]] for key in ("pfgen", "categories", "facts", "judges", "jpeval")
+        ],
         "columns": COLUMNS,
         "benchmarks": [
-            {"key": "pfgen", "label": ["総合", "pfgen"], "column": "score", "low": 0.0, "high": 1.0},
-            {"key": "jpeval", "label": ["評価", "eval"], "column": "jpeval:0", "low": 0.2, "high": 0.9},
+            {
+                "key": "pfgen",
+                "label": ["総合", "pfgen"],
+                "column": "score",
+                "low": 0.0,
+                "high": 1.0,
+            },
+            {
+                "key": "jpeval",
+                "label": ["評価", "eval"],
+                "column": "jpeval:0",
+                "low": 0.2,
+                "high": 0.9,
+            },
         ],
         "models": {
             "slug": [f"m{i}" for i in range(models)],
@@ -131,7 +145,9 @@ def _run(model: int, number: int, chance: random.Random) -> dict[str, Any]:
 
 def _facts(number: int, chance: random.Random, *, hostile: bool) -> dict[str, Any]:
     return {
-        "organisation": _maybe(chance, HOSTILE[number % 10] if hostile else chance.choice(_ORGANISATIONS)),
+        "organisation": _maybe(
+            chance, HOSTILE[number % 10] if hostile else chance.choice(_ORGANISATIONS)
+        ),
         "family": _maybe(chance, f"family {number % 30}"),
         "parameters": _maybe(chance, round(10 ** chance.uniform(-0.5, 2.5), 1)),
         "released": _maybe(chance, _day(chance)),
@@ -191,7 +207,7 @@ def models_page(board: Board) -> bytes:
     return render(
         "models",
         parts=PARTS,
-        root="../",
+        frame=Frame("../"),
         here="models",
         signature="",
         rows=rows,

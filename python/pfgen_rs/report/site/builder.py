@@ -215,12 +215,12 @@ class Site:
             self.board,
             frame=frame.of(models_page.MODELS_PAGE),
             signature=self.signature,
-            pages=paths,
             comparison=comparison,
+            is_complete=is_complete,
         )
         found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
         found |= [
-            _script(models_page.BOARD, boards.payload(self.board, paths)),
+            _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
             _script(models_page.MEANS, boards.means(self.board)),
         ]
         self._write_part("front", "", found)

@@ -124,11 +124,13 @@ def _files(place: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def json_keys(path: Path) -> frozenset[str] | None:
-    """Returns the keys of a JSON file's object; `None` for other files, and for those of more than 4 MiB."""
+    """Returns the keys of a JSON file's object, none for other files; `None` for one of more than 4 MiB."""
     try:
-        if path.suffix.lower() != ".json" or path.stat().st_size > _LARGEST_JSON:
+        if path.suffix.lower() != ".json" or not path.is_file():
+            return frozenset()
+        if path.stat().st_size > _LARGEST_JSON:
             return None
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None
-    return frozenset(found) if isinstance(found, dict) else None
+        return frozenset()
+    return frozenset(found if isinstance(found, dict) else ())
