@@ -17,6 +17,7 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
+_DRAWINGS = ("table_export", "drawings", "drawings_marks", "drawings_scatter", "drawings_kinds")
 _TABLE = (
     "statistics",
     "flips",
@@ -26,11 +27,11 @@ _TABLE = (
     "filters",
     "virtual",
     "weights",
-    "table_export",
+    *_DRAWINGS,
     "tray",
     "models",
 )
-_DRAWING = ("statistics", "flips", "ranking", "board")
+_DRAWING = ("statistics", "flips", "ranking", "board", *_DRAWINGS)
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
 

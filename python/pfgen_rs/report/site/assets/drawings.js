@@ -200,7 +200,8 @@
         shown = detail;
         again();
       });
-      const own = kinds.filter(({ name, has }) => (names?.includes(name) ?? true) && has(board));
+      const isKnown = ({ name, options, many }) => many || !(name in state) || options.some(([value]) => value === state[name]);
+      const own = kinds.filter(({ name, has, fields }) => (names?.includes(name) ?? true) && has(board) && fields(board).every(isKnown));
       place.hidden = !own.length;
       if (!own.length) return;
       try {

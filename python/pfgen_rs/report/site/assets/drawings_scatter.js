@@ -94,9 +94,10 @@
 
   const fields = (first) => (board) => {
     const numbers = columnsOf(board, "number", "date").map(option);
+    const known = [first(board), "parameters", "released", "length"].find((key) => numbers.some(([own]) => own === key));
     const flags = ["frontier", "names", "lines", "fit"].map((name) => [name, t(`draw_${name}`)]);
     return [
-      { name: "x", options: numbers, value: first(board) },
+      { name: "x", options: numbers, value: known },
       { name: "y", options: numbers, value: "score" },
       { name: "colour", options: [["-", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
       { name: "show", many: true, options: flags, value: "frontier names" },
