@@ -27,7 +27,7 @@ from pfgen_rs.report.site import (
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
-from pfgen_rs.report.site.pages import Frame, Look, Nav, Text
+from pfgen_rs.report.site.pages import Frame, Look, Nav, Text, vendored
 
 FRONT = (("overview", models_page.OVERVIEW_PAGE), ("models", models_page.MODELS_PAGE))
 BENCHMARK = ("benchmark", "benchmark/index.html")
@@ -182,6 +182,7 @@ class Site:
                 models_page.model_script()[0],
                 f"{models_page.BOARD}.js",
                 f"{models_page.MEANS}.js",
+                *dict(vendored()),
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
                 *({run_page.run_script()[0], *windows} if pages else ()),
                 *(f"{name}.js" for name in names),
@@ -223,6 +224,7 @@ class Site:
         found |= [
             _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
             _script(models_page.MEANS, boards.means(self.board)),
+            *vendored(),
         ]
         self._write_part("front", "", found)
 

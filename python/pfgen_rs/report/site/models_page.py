@@ -16,9 +16,11 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
-_DRAWING = ("statistics", "flips", "ranking", "board", "drawings")
-_TABLE = ("cells", "filters", "virtual", "weights", "table_export", "tray", "models")
-MODELS_PARTS = (*_DRAWING, *_TABLE)
+_DRAWING = (
+    *("statistics", "flips", "ranking", "board", "table_export"),
+    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
+)
+MODELS_PARTS = (*_DRAWING, "cells", "filters", "virtual", "weights", "tray", "models")
 """What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
