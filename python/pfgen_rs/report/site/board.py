@@ -114,6 +114,8 @@ _FACTS = (
     Column("parameters", "facts", "number", ("パラメーター数（10億）", "Parameters (billions)"), 1),
     Column("released", "facts", "date", ("公開日", "Release date")),
 )
+LABELS = {column.key: column.label for column in (*_OF_RUNS, *_FACTS)}
+"""Labels of the board's own columns but those of categories."""
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
 
 
@@ -199,7 +201,7 @@ def board_of(
     own = [
         *_OF_RUNS,
         *(
-            Column(f"category:{name}", "categories", "number", _category_label(name), 3, 1)
+            Column(f"category:{name}", "categories", "number", category_label(name), 3, 1)
             for name in dict.fromkeys(categories.values())
         ),
     ]
@@ -220,7 +222,8 @@ def board_of(
     )
 
 
-def _category_label(name: str) -> Text:
+def category_label(name: str) -> Text:
+    """Returns what a category of questions is called; one of strangers by its name."""
     known = strings(("common",)).table.get(f"category_{name}", {"ja": name, "en": name})
     return known["ja"], known["en"]
 
@@ -242,7 +245,7 @@ def _models(
     found = []
     for key, row in values.items():
         own = runs.get(key, [])
-        known = _facts_of(facts, [names[key], *(run.model for run in own)])
+        known = facts_of(facts, [names[key], *(run.model for run in own)])
         organisation = own[0].organisation if own else names[key].rpartition("/")[0] or None
         if organisation:
             known.setdefault("organisation", organisation)
@@ -250,7 +253,8 @@ def _models(
     return found
 
 
-def _facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
+def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
+    """Returns what is known of a model with these names, by column."""
     found = {"parameters": facts.parameters_of(*names), "released": facts.released_of(*names)}
     return {key: fact.value for key, fact in found.items() if fact is not None}
 
