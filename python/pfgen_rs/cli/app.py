@@ -175,7 +175,7 @@ COMMANDS = {
     "study": Deferred(
         "study",
         "app",
-        "Repeat the papers' studies: correlations of metrics, sources and other benchmarks.",
+        "Repeat the papers' studies, and analyse questions.",
     ),
     "harness-path": Deferred(
         "watch",

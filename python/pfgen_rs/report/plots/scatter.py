@@ -122,6 +122,8 @@ def scatter(
     found = found.filter(pl.all_horizontal(pl.lit(True), *(pl.col(key) > 0 for key in scaled)))
     if found.is_empty():
         raise PlotError("nothing to draw: no run is above zero on a logarithmic axis")
+    if join in found.columns:
+        found = found.with_columns(joined=join)
     found = points.numbered_points(found)
     dates = [key for key in (x, y) if runs.schema[key].is_temporal()]
     with drawing(**options) as look:
@@ -130,7 +132,7 @@ def scatter(
         def draw(axes: Axes) -> str:
             for axis, key in (("x", x), ("y", y)):
                 _set_scale(axes, axis, is_date=key in dates, is_logarithmic=key in scaled)
-            for part in _families(found, join):
+            for part in _families(found):
                 ordered = part.sort(x)
                 places = ordered[x].to_numpy(), ordered[y].to_numpy()
                 axes.plot(*places, color=GREY, linewidth=1, zorder=2)
@@ -151,10 +153,10 @@ def _label(column: str, runs: "pl.DataFrame", look: Look) -> str:
     return label(column, look) + (f" ({look.name(currency, 12)})" if currency else "")
 
 
-def _families(runs: "pl.DataFrame", join: str) -> "list[pl.DataFrame]":
-    if join not in runs.columns:
+def _families(runs: "pl.DataFrame") -> "list[pl.DataFrame]":
+    if "joined" not in runs.columns:
         return []
-    parts = runs.filter(pl.col("kind") != "system").drop_nulls(join).partition_by(join)
+    parts = runs.filter(pl.col("kind") != "system").drop_nulls("joined").partition_by("joined")
     return [part for part in parts if len(part) > 1]
 
 
