@@ -306,10 +306,11 @@ class Site:
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
-        key = digest_of(key, plots_page.plots_key(entries))
+        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return
-        found = plots_page.plots_files(entries, benchmark, frame=frame.of(PLOTS[1]))
+        found = plots_page.plots_files(entries, benchmark, known, frame=frame.of(PLOTS[1]))
         files = dict(found)
         self.folder.plan(files)
         self._write_part("plots", key, files)
