@@ -20,6 +20,7 @@ from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.report.site.benchmark_page import benchmark_page
 from pfgen_rs.stats.items import item_analysis
 from pfgen_rs.studies import study_questions
+from places import ROOT
 from site_samples import HOSTILE
 from small import benchmark as small_benchmark
 
@@ -209,3 +210,27 @@ def test_hostile_names_are_text() -> None:
     part = page[page.index('id="items"') :].partition("</section>")[0]
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in part
     assert not re.search(r"<script|<img|<svg|<b>|[\u202e\x00]", part)
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("page", ["questions.md", "questions.ja.md"])
+def test_the_documentation_has_the_figures_of_published_runs(
+    page: str, published_dir: Path
+) -> None:
+    study = study_questions([str(published_dir)])
+    found = {
+        f"{value:.4f}" for table in study.tables().values() for row in table.rows() for value in row
+    }
+    found |= set(
+        re.findall(r"\d\.\d{4}", " ".join([*study.told(), *map(str, study.frame().rows())]))
+    )
+    found |= {f"{value:.4f}" for value in study.found["components"].values()}
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    told = set(re.findall(r"\d\.\d{4}", text))
+    assert len(told) > 40
+    assert told - found == {"0.0001"}  # a difference
+    for key, name in (("Q10", "0.748"), ("Q34", "0.986")):
+        [item] = [item for item in study.found["items"] if item["id"] == key]
+        assert f"{item['discrimination']:.3f}" == name
+    assert max(abs(item["change"]) for item in study.found["items"]) < 0.011
+    assert min(item["tau_without"] for item in study.found["items"]) >= 0.978
