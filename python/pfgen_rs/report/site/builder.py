@@ -289,20 +289,24 @@ class Site:
         self._write_part("comparison", "", {f"{COMPARISON}.js": script, COMPARISON_PAGE: page})
 
     def _write_benchmark(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
-        key = digest_of(key, self.samples)
-        if self.folder.kept("benchmark", key) is not None:
-            return
-        path = BENCHMARK[1]
-        page = benchmark_page.benchmark_page(benchmark, frame=frame.of(path), samples=self.samples)
-        # A copy has an index of its own, which is not kept: one at a time is in memory.
-        references = (
-            _script(
-                benchmark_page.references_payload_name(question),
-                benchmark_page.references_payload(copy(question)),
+        if self.folder.kept("references", key) is None:
+            # A copy has an index of its own, which is not kept: one at a time is in memory.
+            references = (
+                _script(
+                    benchmark_page.references_payload_name(question),
+                    benchmark_page.references_payload(copy(question)),
+                )
+                for question in benchmark
             )
-            for question in benchmark
-        )
-        self._write_part("benchmark", key, {path: page, **dict(references)})
+            self._write_part("references", key, dict(references))
+        path, entries = BENCHMARK[1], self.board.entries
+        scores = [[run.run, run.estimate.trial_se, run.questions] for run in entries]
+        key = digest_of(key, self.samples, scores, benchmark_page.is_fitted())
+        if self.folder.kept("benchmark", key) is None:
+            page = benchmark_page.benchmark_page(
+                benchmark, frame=frame.of(path), samples=self.samples, entries=entries
+            )
+            self._write_part("benchmark", key, {path: page})
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
