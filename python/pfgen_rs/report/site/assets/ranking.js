@@ -2,8 +2,9 @@
 (() => {
   const same = 1e-12; // means that differ by less are equal
   const rounding = 1e-9; // of sums in another order
-  const beyond = 50; // flips that may reach further than a significant difference
+  const [fewest, beyond] = [999, 5]; // flips, and how many of them may at least reach further than a significant difference
   const steps = 256; // of r, for what a step down leaves out
+  const skewness = 2; // how much more than in these questions it may be in all that could be asked
   const slice = 30; // milliseconds, after which the page has its turn
 
   /** Of two runs: Student's paired t, its correction for skewness as `r`, and what makes an `r` of a flipped sum of differences. */
@@ -23,7 +24,7 @@
     const deviation = Math.sqrt(spread / (n - 1));
     const t = mean / (deviation / Math.sqrt(n));
     if (deviation === 0) return { t, r: 1, scale };
-    const skew = n > 2 ? (cubes * n) / ((n - 1) * (n - 2)) / deviation ** 3 : 0;
+    const skew = n > 2 ? (skewness * cubes * n) / ((n - 1) * (n - 2)) / deviation ** 3 : 0;
     const straight = t + (skew * t * t) / (3 * Math.sqrt(n)) + (skew * skew * t * t * t) / (27 * n) + skew / (6 * Math.sqrt(n));
     const least = Math.min(Math.abs(t), Math.max(Math.sign(t) * straight, 0));
     return { t, r: least / Math.sqrt(n - 1 + least * least), scale };
@@ -102,7 +103,7 @@
       });
     };
 
-    const draws = Math.ceil(beyond / error) - 1;
+    const draws = Math.max(fewest, Math.ceil(beyond / error) - 1);
     const drawn = pfgen.flipsAreExact(questions, draws) ? 0 : 1; // the observed signs, unless they are among the flips
     const flips = drawn ? draws : 2 ** questions;
     let sums = null; // of each run's means with signs flipped, for any choice of runs
@@ -137,6 +138,7 @@
 
     const joint = async (numbers, signal) => {
       const ranges = own(numbers);
+      if (numbers.length < 2 || questions < 2) return ranges;
       sums ??= flipped();
       const most = Array.from({ length: steps + 1 }, () => new Float64Array(flips));
       const found = [];
