@@ -17,7 +17,7 @@ BOARD, MEANS = "board", "means"
 LEADERS = 15
 
 _DRAWING = ("statistics", "flips", "ranking", "board", "drawings")
-_TABLE = ("cells", "filters", "virtual", "weights", "table_export", "tray", "models")
+_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "table_export", "tray", "models")
 MODELS_PARTS = (*_DRAWING, *_TABLE)
 """What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
