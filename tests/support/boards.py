@@ -1,16 +1,16 @@
-"""Made boards: models with runs, facts and figures of other benchmarks, many of them unknown; and their page."""
+"""Made boards: models with runs, facts and other benchmarks, much of it unknown; and their page."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
-from pfgen_rs.report.site.models_page import BOARD, MEANS, MODELS_PARTS
+from pfgen_rs.report.site.models_page import TABLE
 from pfgen_rs.report.site.pages import Frame, render
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
@@ -179,26 +179,26 @@ def models_page(board: Board) -> bytes:
     for number, model in enumerate(runs["model"]):
         best.setdefault(model, number)
     lows, highs = runs["intervals"]["score"]
+    ranks = count(1)
     rows = [
-        SimpleNamespace(
-            name=models["name"][model],
-            page=models["page"][model],
-            is_system=runs["system"][number],
-            runs=[
-                SimpleNamespace(
-                    estimate=SimpleNamespace(low=lows[number], high=highs[number]),
-                    **{key: values[number] for key, values in runs["values"].items()},
-                )
-            ],
-        )
+        {
+            "rank": None if runs["system"][number] else next(ranks),
+            "name": models["name"][model],
+            "page": models["page"][model],
+            "low": lows[number],
+            "high": highs[number],
+            **{key: values[number] for key, values in runs["values"].items()},
+        }
         for model, number in best.items()
     ]
     return render(
         "models",
-        parts=MODELS_PARTS,
-        frame=Frame(root="../"),
+        parts=TABLE,
+        frame=Frame("../"),
         here="models",
         signature="",
         rows=rows,
-        data={"board": BOARD, "means": MEANS, "comparison": COMPARISON_PAGE, "most": MOST_COMPARED},
+        is_complete=True,
+        comparison=COMPARISON_PAGE,
+        most_compared=MOST_COMPARED,
     )

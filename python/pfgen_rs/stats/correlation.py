@@ -91,7 +91,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     sides = checks.paired_numbers(x, y, largest=_ANY)
     if len(sides[0]) < _FEWEST:
         return None
-    one, other = (_correlation_ranks(*_correlation_codes(values)) for values in sides)
+    one, other = map(mid_ranks, sides)
     found = pearson(one, other)
     if found is None:
         return None
@@ -231,6 +231,11 @@ def _correlation_codes(values: ArrayLike) -> tuple[NDArray[np.int64], Floats]:
     return codes.ravel().astype(np.int64), np.ones(codes.size)
 
 
+def mid_ranks(values: ArrayLike) -> Floats:
+    """Returns ranks from 1, float64, shape (items,); equal values have their mean rank."""
+    return _correlation_ranks(*_correlation_codes(values))
+
+
 def _correlation_ranks(codes: NDArray[np.int64], weights: Floats) -> Floats:
     """Returns mid-ranks of items that occur as often as `weights` says."""
     counts = np.bincount(codes, weights)
@@ -323,7 +328,7 @@ def spearman_values(x: ArrayLike, y: ArrayLike) -> Floats:
     """
     one, other = checks.paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
-    ranks = [_correlation_ranks(*_correlation_codes(values)) for values in (one, other)]
+    ranks = [mid_ranks(values) for values in (one, other)]
     sums = _sums_of_products(*(each[None] - (n + 1) / 2 for each in ranks))[:, 0]
     without = np.empty(n)
     rows = max(1, _BLOCK // n)

@@ -109,10 +109,29 @@ _OF_RUNS = (
     Column("engine", "pfgen", "text", ("エンジン", "Engine")),
     Column("date", "pfgen", "date", ("実行日", "Date of the run")),
 )
+_ABOUT_KINDS = (
+    "名前の語による：base・ptはbase、instruct・instruction・inst・chat・sft・dpo・itはinstruct、"
+    "reasoning・thinkingはreasoning。models.tomlの値を優先する。",
+    "By words of the name: base and pt; instruct, instruction, inst, chat, sft, dpo and it; reasoning and "
+    "thinking. models.toml comes first.",
+)
 _FACTS = (
     Column("organisation", "facts", "text", ("開発元", "Organisation")),
     Column("parameters", "facts", "number", ("パラメーター数（10億）", "Parameters (billions)"), 1),
     Column("released", "facts", "date", ("公開日", "Release date")),
+    Column("family", "facts", "text", ("系列", "Family")),
+    Column("kind", "facts", "text", ("種類", "Kind"), about=_ABOUT_KINDS),
+    Column("licence", "facts", "text", ("ライセンス", "Licence")),
+    Column("weights", "facts", "text", ("重み", "Weights")),
+    Column(
+        "price",
+        "cost",
+        "number",
+        ("出力100万トークンの価格", "Price of a million output tokens"),
+        2,
+    ),
+    Column("currency", "cost", "text", ("通貨", "Currency")),
+    Column("price_date", "cost", "date", ("価格の日付", "Date of the price")),
 )
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
 
@@ -231,7 +250,7 @@ def _models(
     runs: dict[str, list[Entry]] = {}
     for entry in entries:
         runs.setdefault(model_key(entry), []).append(entry)
-    names = {key: _full_name(own[0]) for key, own in runs.items()}
+    names = {key: full_name(own[0]) for key, own in runs.items()}
     places = {name.casefold(): key for key, name in names.items()}
     values: dict[str, dict[str, Cell]] = {key: {} for key in runs}
     for contribution in given:
@@ -251,11 +270,14 @@ def _models(
 
 
 def _facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
-    found = {"parameters": facts.parameters_of(*names), "released": facts.released_of(*names)}
-    return {key: fact.value for key, fact in found.items() if fact is not None}
+    found: dict[str, Cell] = {key: fact.value for key, fact in facts.of(*names).items()}
+    if isinstance(price := found.get("price"), model_facts.Price):
+        found |= {"price": price.amount, "currency": price.currency, "price_date": price.date}
+    return found
 
 
-def _full_name(entry: Entry) -> str:
+def full_name(entry: Entry) -> str:
+    """Returns the name of a run's model, with its organisation if it is known."""
     own = entry.model.rpartition("/")[2] or entry.model
     return f"{entry.organisation}/{own}" if entry.organisation else entry.model
 

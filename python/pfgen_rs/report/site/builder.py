@@ -92,7 +92,7 @@ class Site:
     """What a site is made of besides its runs; values as for `build`.
 
     `benchmark`: `None` for a site without runs. `lead`: what the site is, in its own words. `pages`: further
-    pages, by name (a key of strings) and path, with what makes their files.
+    pages, listed nowhere else. `files`: further files by path, such as a logo.
     """
 
     folder: SiteFolder
@@ -104,6 +104,7 @@ class Site:
     look: Look = Look()  # noqa: RUF009 - it cannot change
     lead: Text | None = None
     pages: Sequence[boards.Section] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(
         self,
@@ -135,6 +136,7 @@ class Site:
             if failed or not is_complete:
                 paths = {run: paths[run] for run in found}
                 self._write_front(paths, frame, is_complete=True)
+            self._write_part("files", "", self.files)
             self._write_models(key, paths, frame)
             self._write_sections(key, frame)
             self.folder.finish(None if failed else whole)
@@ -215,12 +217,12 @@ class Site:
             self.board,
             frame=frame.of(models_page.MODELS_PAGE),
             signature=self.signature,
-            pages=paths,
             comparison=comparison,
+            is_complete=is_complete,
         )
         found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
         found |= [
-            _script(models_page.BOARD, boards.payload(self.board, paths)),
+            _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
             _script(models_page.MEANS, boards.means(self.board)),
         ]
         self._write_part("front", "", found)

@@ -1,11 +1,12 @@
 """Pages about models: the overview, the table of all, a page for each, and lists of pages of other kinds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.site import charts
 from pfgen_rs.report.site.board import Board, Cell, Column, Model, Section, Value
 from pfgen_rs.report.site.compare_page import MOST_COMPARED
@@ -16,10 +17,22 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
-_DRAWING = ("statistics", "flips", "ranking", "board", "drawings")
-_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "table_export", "tray", "models")
-MODELS_PARTS = (*_DRAWING, *_TABLE)
-"""What the table of models is made of."""
+TABLE = (
+    "statistics",
+    "flips",
+    "ranking",
+    "board",
+    "cells",
+    "table_columns",
+    "filters",
+    "virtual",
+    "weights",
+    "table_export",
+    "tray",
+    "models",
+)
+"""Parts of the page with the table of models."""
+_DRAWING = ("statistics", "flips", "ranking", "board")
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
 
@@ -47,31 +60,41 @@ def overview_page(
 
 
 def models_page(
-    board: Board, *, frame: Frame, signature: str, pages: Mapping[str, str], comparison: str | None
+    board: Board, *, frame: Frame, signature: str, comparison: str | None, is_complete: bool
 ) -> bytes:
     """Returns the page with the table of models, which its script makes of the board.
 
-    `pages`: paths of the pages of runs within the site, by run. `comparison`: path of the page that compares
-    runs, if there is one. Without scripts it has the best run of each ranked model.
+    `comparison`: path of the page that compares runs, if there is one. Without scripts it has the best run of
+    each model that has runs.
     """
-    best = [model.runs[0] for model in board.models if model.runs and not model.is_system]
     return render(
         "models",
-        parts=MODELS_PARTS,
+        parts=TABLE,
         frame=frame,
         here="models",
         signature=signature,
-        board=board,
-        rows=[model for model in board.models if model.runs],
-        pages=pages,
-        axis=charts.Axis.of_most([_interval(run) for run in best]),
-        data={
-            "board": BOARD,
-            "means": MEANS,
-            "comparison": comparison,
-            "most": MOST_COMPARED,
-        },
+        rows=list(_table_rows(board)),
+        comparison=comparison,
+        most_compared=MOST_COMPARED,
+        is_complete=is_complete,
     )
+
+
+def _table_rows(board: Board) -> Iterator[dict[str, Any]]:
+    """Yields what the table has of each model with runs, of its best run; ranks are those of models."""
+    rank = 0
+    for model in board.models:
+        if model.runs:
+            run = model.runs[0]
+            rank += not model.is_system
+            yield {
+                **{key: getattr(run, key) for key in ("score", *PARTS, "length")},
+                "rank": None if model.is_system else rank,
+                "name": model.name,
+                "page": model.page,
+                "low": run.estimate.low,
+                "high": run.estimate.high,
+            }
 
 
 def model_script() -> tuple[str, bytes]:

@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   const table = document.querySelector("table.models");
   const box = document.getElementById("board");
-  const { board: boardName, means: meansName, ...comparison } = pfgen.data("page");
+  const comparison = pfgen.data("comparison");
   const usual = ["score", "interval", "ranks", "fluency", "truthfulness", "helpfulness", "length", "trials", "mode", "parameters", "released"];
   const choices = ["best", "latest", "mean", "all"];
   const collator = new Intl.Collator("ja", { numeric: true });
@@ -166,7 +166,7 @@
     };
     const chooser = (row) => {
       const run = board.runs[row.used[0]];
-      if (!run?.page || !comparison.comparison) return [];
+      if (!run?.page || !comparison.page) return [];
       return [element("input", { type: "checkbox", value: run.id, checked: tray.has(run.id), "aria-label": t("compare_run", { name: run.label }) })];
     };
     const rowOf = (row) => element("tr", { class: row.system ? "system" : null, "data-id": row.id },
@@ -326,5 +326,5 @@
     show();
   };
 
-  pfgen.loadEach(document.getElementById("loading"), [boardName, meansName], 1).then((loaded) => loaded && start(pfgen.board(...loaded)));
+  pfgen.loadEach(document.getElementById("loading"), ["board", "means"], 1).then((loaded) => loaded && start(pfgen.board(loaded[0], loaded[1]?.means)));
 })();
