@@ -123,7 +123,7 @@
       const looks = JSON.stringify([pfgen.language(), shown.map(({ key }) => key)]);
       if (table.dataset.looks !== looks) {
         table.dataset.looks = looks;
-        const choose = element("th", { scope: "col", class: "choose" }, t("compare_choose"));
+        const choose = element("th", { scope: "col", class: "choose" }, tr("compare_choose"));
         table.querySelector("colgroup")?.remove();
         table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(look)].map((kind) => element("col", { class: kind }))));
         table.tHead.replaceChildren(element("tr", { "aria-rowindex": 1 }, choose, ...shown.map(header)));
@@ -169,10 +169,11 @@
       if (!run?.page || !comparison.page) return [];
       return [element("input", { type: "checkbox", value: run.id, checked: tray.has(run.id), "aria-label": t("compare_run", { name: run.label }) })];
     };
+    const nameOf = (row, others = folded(row)) => element("div", { class: others.length ? "two" : null }, named(row), element("small", {}, ...others));
     const rowOf = (row) => element("tr", { class: row.system ? "system" : null, "data-id": row.id },
       element("td", { class: "choose" }, ...chooser(row)),
       element("td", { class: "number rank" }, ...rank.draw(row)),
-      element("th", { scope: "row", class: "name" }, element("div", {}, named(row), element("small", { class: "folded" }, ...folded(row)))),
+      element("th", { scope: "row", class: "name" }, nameOf(row)),
       ...shown.slice(2).map((column) => element("td", { class: look(column) }, ...column.draw(row))));
     const fold = (value) => {
       const key = String(value);
@@ -201,7 +202,7 @@
     const control = (id, ...children) => document.getElementById(id).replaceChildren(...children);
     const byGroup = (all, make) => board.groups.map(([key, label]) => [pfgen.named({ label }), all.filter(({ group }) => group === key)])
       .filter(([, own]) => own.length).map(([label, own]) => make(label, own));
-    const option = (column) => element("option", { value: column.key, selected: state.group === column.key }, pfgen.plain(pfgen.named(column)));
+    const option = (chosen) => (column) => element("option", { value: column.key, selected: chosen === column.key }, pfgen.plain(pfgen.named(column)));
     const refilter = (filters, place) => {
       state.filters = filters;
       changed(false);
@@ -229,8 +230,8 @@
       form.elements.text.value = state.text;
       form.elements.choice.value = state.choice;
       const groups = board.known.filter(({ kind }) => kind === "text" || kind === "flag");
-      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option));
-      control("column", ...byGroup(board.known, (label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(option))));
+      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option(state.group)));
+      control("column", ...byGroup(board.known, (label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(option(null)))));
       control("chosen-filters", ...filterFields());
       control("columns", ...byGroup(views, (label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable))));
       control("weights", ...pfgen.weights.sliders(board, state.weights, (weights, isTyped) => {
