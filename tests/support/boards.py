@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
-from pfgen_rs.report.site.models_page import TABLE
-from pfgen_rs.report.site.pages import Frame, render
+from pfgen_rs.report.site.models_page import MODELS_PARTS
+from pfgen_rs.report.site.pages import Frame, render, vendored
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
@@ -167,6 +167,9 @@ def write_board(folder: Path, board: Board) -> Path:
     payload = {key: value for key, value in board.items() if key != "means"}
     (folder / "board.js").write_bytes(payload_file("board", packed(payload)))
     (folder / "means.js").write_bytes(payload_file("means", means))
+    for path, content in vendored():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
     page = folder / "models" / "index.html"
     page.write_bytes(models_page(board))
     return page
@@ -193,7 +196,7 @@ def models_page(board: Board) -> bytes:
     ]
     return render(
         "models",
-        parts=TABLE,
+        parts=MODELS_PARTS,
         frame=Frame("../"),
         here="models",
         signature="",

@@ -323,7 +323,7 @@
     for (const each of document.querySelectorAll("[data-ready]")) each.hidden = false;
     table.classList.add("live");
     controls();
-    pfgen.drawings?.mount(document.getElementById("drawings"), board);
+    pfgen.drawings.mount(document.getElementById("drawings"), board);
     show();
   };
 
