@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -240,20 +239,9 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_curves(paths: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Read learning curves, such as a `curve.parquet`, by what tells their folders apart.
-
-    Raises `InputError`.
-    """
-    folders = [os.path.abspath(os.path.dirname(path)) for path in paths]  # noqa: PTH100, PTH120
-    common = os.path.commonpath(folders)
-    names = [os.path.relpath(folder, common) for folder in folders]
-    if len(set(names)) < len(names):
-        names = list(paths)
-    return {name: _curve_rows(Path(path)) for name, path in zip(names, paths, strict=True)}
-
-
-def _curve_rows(path: Path) -> pl.DataFrame:
+def read_curve(name: str) -> pl.DataFrame:
+    """Read the table of a learning curve, such as a `curve.parquet`; raises `InputError`."""
+    path = Path(name)
     problem = "not a learning curve: expected a file such as curve.parquet"
     if path.is_dir():  # of which polars would read every file
         raise InputError(problem, path=path)
