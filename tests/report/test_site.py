@@ -124,11 +124,10 @@ def test_every_string_that_is_asked_for_is_there() -> None:
 def front(entries: Sequence[Entry]) -> dict[str, bytes]:
     """Overview and table of a site of these entries, all of which have pages."""
     board = board_of(entries, None, ModelFacts())
-    pages = {entry.run: "runs/index.html" for entry in entries}
-    compared = "compare/index.html"
+    shown: dict[str, Any] = {"frame": ALONE, "signature": ""}
     return {
-        "overview": overview_page(board, frame=ALONE, signature="", is_complete=True, lead=None),
-        "models": models_page(board, frame=ALONE, signature="", pages=pages, comparison=compared),
+        "overview": overview_page(board, lead=None, is_complete=True, **shown),
+        "models": models_page(board, comparison="compare/index.html", **shown),
     }
 
 

@@ -6,30 +6,19 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
+from pfgen_rs.report.site.models_page import BOARD, MEANS, MODELS_PARTS
+from pfgen_rs.report.site.pages import Frame, render
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
-PARTS = (
-    "statistics",
-    "flips",
-    "ranking",
-    "board",
-    "cells",
-    "filters",
-    "virtual",
-    "weights",
-    "table_export",
-    "tray",
-    "models",
-)
-"""What the page of models is made of."""
 QUESTIONS = 20
 _ORGANISATIONS = ("abeja", "pfnet", "llm-jp", "Qwen", "日本語団体", '=HYPERLINK("x")')
 _CATEGORIES = 14
-_TASKS = 20
+_TASKS = 17
 
 Board = dict[str, Any]
 
@@ -76,11 +65,25 @@ def made_board(models: int, *, seed: int = 0, hostile: bool = False, others: int
     facts = [_facts(i, chance, hostile=hostile) for i in range(models)]
     return {
         "level": 0.95,
-        "groups": [[key, [key, key]] for key in ("pfgen", "categories", "facts", "judges", "jpeval")],
+        "groups": [
+            [key, [key, key]] for key in ("pfgen", "categories", "facts", "judges", "jpeval")
+        ],
         "columns": COLUMNS,
         "benchmarks": [
-            {"key": "pfgen", "label": ["総合", "pfgen"], "column": "score", "low": 0.0, "high": 1.0},
-            {"key": "jpeval", "label": ["評価", "eval"], "column": "jpeval:0", "low": 0.2, "high": 0.9},
+            {
+                "key": "pfgen",
+                "label": ["総合", "pfgen"],
+                "column": "score",
+                "low": 0.0,
+                "high": 1.0,
+            },
+            {
+                "key": "jpeval",
+                "label": ["評価", "eval"],
+                "column": "jpeval:0",
+                "low": 0.2,
+                "high": 0.9,
+            },
         ],
         "models": {
             "slug": [f"m{i}" for i in range(models)],
@@ -131,7 +134,9 @@ def _run(model: int, number: int, chance: random.Random) -> dict[str, Any]:
 
 def _facts(number: int, chance: random.Random, *, hostile: bool) -> dict[str, Any]:
     return {
-        "organisation": _maybe(chance, HOSTILE[number % 10] if hostile else chance.choice(_ORGANISATIONS)),
+        "organisation": _maybe(
+            chance, HOSTILE[number % 10] if hostile else chance.choice(_ORGANISATIONS)
+        ),
         "family": _maybe(chance, f"family {number % 30}"),
         "parameters": _maybe(chance, round(10 ** chance.uniform(-0.5, 2.5), 1)),
         "released": _maybe(chance, _day(chance)),
@@ -170,32 +175,30 @@ def write_board(folder: Path, board: Board) -> Path:
 def models_page(board: Board) -> bytes:
     """The page of models, with the best run of each as it is without scripts."""
     runs, models = board["runs"], board["models"]
-    seen: dict[int, int] = {}
+    best: dict[int, int] = {}
     for number, model in enumerate(runs["model"]):
-        seen.setdefault(model, number)
-    ranked = [(model, number) for model, number in seen.items() if not runs["system"][number]]
+        best.setdefault(model, number)
+    lows, highs = runs["intervals"]["score"]
     rows = [
-        {
-            "rank": rank,
-            "name": models["name"][model],
-            "page": models["page"][model],
-            "low": runs["intervals"]["score"][0][number],
-            "high": runs["intervals"]["score"][1][number],
-            **{
-                key: runs["values"][key][number]
-                for key in ("score", "fluency", "truthfulness", "helpfulness", "length")
-            },
-        }
-        for rank, (model, number) in enumerate(ranked, 1)
+        SimpleNamespace(
+            name=models["name"][model],
+            page=models["page"][model],
+            is_system=runs["system"][number],
+            runs=[
+                SimpleNamespace(
+                    estimate=SimpleNamespace(low=lows[number], high=highs[number]),
+                    **{key: values[number] for key, values in runs["values"].items()},
+                )
+            ],
+        )
+        for model, number in best.items()
     ]
     return render(
         "models",
-        parts=PARTS,
-        root="../",
+        parts=MODELS_PARTS,
+        frame=Frame(root="../"),
         here="models",
         signature="",
         rows=rows,
-        is_complete=True,
-        comparison="compare/index.html",
-        most_compared=10,
+        data={"board": BOARD, "means": MEANS, "comparison": COMPARISON_PAGE, "most": MOST_COMPARED},
     )

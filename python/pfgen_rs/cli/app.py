@@ -161,6 +161,9 @@ COMMANDS = {
         "report",
         "Update a checkout of pfgen-bench, like its own `make report`.",
     ),
+    "site": Deferred(
+        "site", "app", "Write one site of everything that a lab measures, and publish it."
+    ),
     "leaderboard": Deferred(
         "leaderboard",
         "leaderboard",

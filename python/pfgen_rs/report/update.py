@@ -256,7 +256,7 @@ def _write_site(
         return
     from pfgen_rs.benchmark import load_benchmark  # not needed for a site that is up to date
 
-    facts = model_facts.read_facts(checkout.folder)
+    facts = model_facts.read_facts(checkout.folder / model_facts.FILE)
     benchmark = load_benchmark(checkout.data)
     found = site_runs(benchmark, folders, runs, answered, data=checkout.data, jobs=jobs)
     board = boards.board_of(found.entries, benchmark, facts, dates=found.dates)

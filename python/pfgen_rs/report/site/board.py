@@ -253,7 +253,7 @@ def _models(
     runs: dict[str, list[Entry]] = {}
     for entry in entries:
         runs.setdefault(model_key(entry), []).append(entry)
-    names = {key: _full_name(own[0]) for key, own in runs.items()}
+    names = {key: full_name(own[0]) for key, own in runs.items()}
     places = {name.casefold(): key for key, name in names.items()}
     values: dict[str, dict[str, Cell]] = {key: {} for key in runs}
     for contribution in given:
@@ -280,7 +280,8 @@ def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, C
     return found
 
 
-def _full_name(entry: Entry) -> str:
+def full_name(entry: Entry) -> str:
+    """Returns the name of a run's model, with its organisation if it is known."""
     own = entry.model.rpartition("/")[2] or entry.model
     return f"{entry.organisation}/{own}" if entry.organisation else entry.model
 

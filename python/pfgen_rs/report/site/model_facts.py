@@ -180,12 +180,11 @@ def bundled_facts() -> ModelFacts:
     return _parsed(file.read_text(encoding="utf-8"), FILE)
 
 
-def read_facts(folder: Path) -> ModelFacts:
-    """Returns the facts of a checkout before those of the package.
+def read_facts(path: Path) -> ModelFacts:
+    """Returns the facts of a file, if it is there, before those of the package.
 
-    Raises `InputError` if its `models.toml` cannot be read, has other keys or values, or two for a model.
+    Raises `InputError` if it cannot be read, has other keys or values, or two for a model.
     """
-    path = folder / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

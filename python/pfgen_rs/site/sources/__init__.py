@@ -19,7 +19,7 @@ from pfgen_rs.registry import Registry
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.report.site.folder import digest_of
 
-__all__ = ["Given", "Source", "find", "json_keys", "read", "site_source", "state"]
+__all__ = ["Given", "Source", "find", "given", "json_keys", "read", "site_source", "state"]
 
 _DEEPEST = 8  # folders within folders in which results are looked for
 _LARGEST_JSON = 4 << 20  # bytes: larger files are results with outputs, no tables
@@ -30,6 +30,13 @@ class Given(NamedTuple):
 
     path: Path
     names: str | None = None
+
+
+def given(text: str | os.PathLike[str]) -> Given:
+    """Returns what `FILE` or `FILE:COLUMN` names; a path that exists is one, colons and all."""
+    path = Path(text)
+    before, colon, column = os.fspath(text).rpartition(":")
+    return Given(Path(before), column) if colon and before and not path.exists() else Given(path)
 
 
 Reader = Callable[[Sequence[Given]], Iterable[tuple[str, Contribution]]]
@@ -124,11 +131,13 @@ def _files(place: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def json_keys(path: Path) -> frozenset[str] | None:
-    """Returns the keys of a JSON file's object; `None` for other files, and for those of more than 4 MiB."""
+    """Returns the keys of a JSON file's object, none for other files; `None` for one of more than 4 MiB."""
     try:
-        if path.suffix.lower() != ".json" or path.stat().st_size > _LARGEST_JSON:
+        if path.suffix.lower() != ".json" or not path.is_file():
+            return frozenset()
+        if path.stat().st_size > _LARGEST_JSON:
             return None
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None
-    return frozenset(found) if isinstance(found, dict) else None
+        return frozenset()
+    return frozenset(found if isinstance(found, dict) else ())

@@ -27,7 +27,7 @@ def _recognises(path: Path) -> bool:
         return (path / RESULT).is_file() and any((path / n).is_file() for n in (SAMPLES, SCORES))
     keys = json_keys(path)
     # A file that is too large to be looked at is no table.
-    return path.suffix.lower() == ".json" and (keys is None or keys >= _JSON)
+    return keys is None or keys >= _JSON
 
 
 @site_source(

@@ -65,7 +65,7 @@ def read_ratings(given: Sequence[Given]) -> Iterator[tuple[str, Contribution]]:
 
 def _rated(path: Path, name: str) -> Contribution:
     frame = _ratings(path)
-    known = frame.drop_nulls("score")
+    known = frame.drop_nulls(["score", "model", "question_id"])
     columns, rows = [], dict[str, dict[str, Cell]]()
     for judge in known["judge"].unique(maintain_order=True):
         key, label = f"judge:{judge} ({name})", f"{judge} ({name})"
