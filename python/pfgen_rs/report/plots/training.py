@@ -130,7 +130,7 @@ def _draw_lines(
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
     figure = look.figure(look.title, usual, 8, 4.8)
     axes = figure.subplots()
-    names = look.names(name for name, _, _ in lines)
+    names = look.names((name for name, _, _ in lines), 40)
     looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
     for name, (_, rows, y), drawn in zip(names, lines, looks, strict=False):
         _draw_line(axes, rows, (x, y), name, drawn, has_band=y == lines[0][2])
