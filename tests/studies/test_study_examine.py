@@ -69,7 +69,7 @@ def test_conditions(condition: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "place", "problem"),
     [
-        ("siz < 15", 1, "no column 'siz'"),
+        ("sizes < 15", 1, "no column 'sizes'"),
         ("size < 15 and モデル = 1", 15, "no column 'モデル'"),
         ("size < 15; drop", 10, "';' is no part of a condition"),
         ("size <  `a`", 9, "'`' is no part of a condition"),
