@@ -7,12 +7,14 @@ show which trials need not be generated again.
 from __future__ import annotations
 
 import glob
+import json
 import lzma
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -38,6 +40,7 @@ GENERATION = "generation.json"
 """What the journal says of all answers of a run."""
 EXAMPLES = "questions.jsonl"
 """Questions with example answers, in a benchmark's folder."""
+_FIRST_LINE = 1 << 16  # bytes, of which the first answer has fewer
 _TRIAL = re.compile(r"trial_([0-9]+)\.jsonl")
 
 
@@ -68,6 +71,20 @@ def trial_number(name: str) -> int | None:
 def run_file(folder: Path) -> Path | None:
     """Returns the file with the responses in a run's folder, if there is one."""
     return next((folder / name for name in RESPONSES if (folder / name).is_file()), None)
+
+
+def run_date(folder: Path) -> date | None:
+    """Returns the day of the first answer in a run's file of responses (`timestamp`), `None` if unknown."""
+    path = run_file(folder)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            content, _ = compression.read_some(compression.unpacking(file), _FIRST_LINE)
+        record = json.loads(content.partition(b"\n")[0])
+        return datetime.fromisoformat(record["timestamp"]).date()
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None  # what is wrong with the file, scoring says
 
 
 def runs_below(place: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The studies of the papers: sources, metrics, and the leaderboard against other benchmarks."""
+"""Studies: sources, metrics, the leaderboard against other benchmarks, and what each question tells."""
 
 from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
@@ -11,6 +11,7 @@ from pfgen_rs.studies.metrics import (
     read_leaderboard,
     study_metrics,
 )
+from pfgen_rs.studies.questions import QuestionStudy, study_questions
 from pfgen_rs.studies.sources import SourceStudy, study_sources
 from pfgen_rs.studies.tables import BenchmarkTable, read_aliases, read_benchmark_table
 
@@ -22,6 +23,7 @@ __all__ = [
     "CorrelationMatrix",
     "Leaderboard",
     "MetricStudy",
+    "QuestionStudy",
     "SourceStudy",
     "examine",
     "model_key",
@@ -30,5 +32,6 @@ __all__ = [
     "read_leaderboard",
     "study_against",
     "study_metrics",
+    "study_questions",
     "study_sources",
 ]

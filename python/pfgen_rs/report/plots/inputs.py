@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from pfgen_rs import InputError, PfgenError, PlotError, Result, Settings, errors, score_runs
 from pfgen_rs.checkout import checkout, leaderboard
-from pfgen_rs.checkout.entries import entries, entries_frame, read_results
+from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
@@ -29,12 +29,14 @@ class Inputs:
     """Runs to draw.
 
     `runs`: rows as in `entries_frame`, each with a unique `name`. `results`: their published results by that
-    name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out.
+    name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out. `entries`:
+    the runs with results, best first.
     """
 
     runs: pl.DataFrame
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: list[PfgenError] = field(default_factory=list)
+    entries: Sequence[Entry] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -137,7 +139,8 @@ def read_inputs(
             unscored.append(path)
     if unscored:
         runs += map(_published, score(unscored, question_folder(paths, benchmark)))
-    every = pl.concat([entries_frame(entries(runs)), *tables], how="diagonal_relaxed")
+    ranked = entries({run.run: run for run in runs}.values())
+    every = pl.concat([entries_frame(ranked), *tables], how="diagonal_relaxed")
     if every.is_empty():
         raise PlotError(
             f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
@@ -145,7 +148,8 @@ def read_inputs(
     named = named_runs(every)
     results = {run.run: run.result for run in runs}
     names = named.select("name", "run").rows()
-    return Inputs(named, {name: results[run] for name, run in names if run in results}, problems)
+    by_name = {name: results[run] for name, run in names if run in results}
+    return Inputs(named, by_name, problems, ranked)
 
 
 def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenError]] | None:
