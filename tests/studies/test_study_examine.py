@@ -29,7 +29,7 @@ ROWS: list[dict[str, Any]] = [
     {"model": "b/three", "kind": "it's", "r.avg": "", "JA-MT (All)": 5.5, "when": "2025-01-02"},
     {"model": "four-13b", "kind": None, "r.avg": -1e3, "JA-MT (All)": 1, "when": "2023-12-31"},
 ]
-FACTS = ModelFacts({"a/two-70b": Fact(72.7, "card")}, {})
+FACTS = ModelFacts({"parameters": {"a/two-70b": Fact(72.7, "card")}})
 
 
 def models() -> Models:
@@ -57,6 +57,7 @@ CONDITIONS: dict[str, list[bool | None]] = {
     "when >= '2024-01-01'": [False, True, True, None],
     "organisation != 'a'": [None, False, True, False],
     "released > '2024-01-01'": [None] * 4,
+    "weights = 'open' or licence is null": [True] * 4,
     "  model = 'b/three'  ": [False, False, True, False],
 }
 
@@ -253,6 +254,7 @@ def test_subsets_are_studies_of_their_own(tables: tuple[Leaderboard, BenchmarkTa
     [
         ({"controls": ["mode"]}, InputError, "'mode' has texts: expected numbers, or dates"),
         ({"controls": ["sizes"]}, InputError, "no column 'sizes'"),
+        ({"controls": ["released"]}, InputError, "'released' is unknown for all models"),
         ({"cluster": "families"}, InputError, "no column 'families'"),
         (
             {"reliability": {"avg": 0.9}},

@@ -201,8 +201,9 @@ def against(
     Models are the same if their names are, but for upper case, what is before a slash, and characters that
     are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
     from the regression line of the other benchmark on the leaderboard, in units of the residual standard
-    deviation. What else is known of models, and can be named in options: score, mode, organisation, length,
-    size (billions of parameters), released (2024-05-13), and columns of the table.
+    deviation. What is known of models can be named in options: score, mode, organisation, length, columns
+    of the table, and facts: size (billions of parameters), released (2024-05-13), family, kind, licence,
+    weights.
 
     - `--where` takes a condition in SQL, texts in single quotes; where something is unknown, a model does not
     count.

@@ -54,7 +54,8 @@ def examine(
     if reliability is not None:
         if unknown := reliability.keys() - {"trials", *(found.column for found in study.columns)}:
             raise SettingsError(f"no column {shortened(min(unknown))!r} to know the reliability of")
-        errors = models.ours.select("key", "error")
+        if (errors := models.ours.select("key", "error"))["error"].is_null().all():
+            raise InputError("the noise of scores is unknown: expected score_std and num_trials")
         asked["noiseless"] = _by_column(
             study, lambda found: _noiseless(found, errors, reliability.get(found.column, 1.0))
         )

@@ -14,6 +14,10 @@ from pfgen_rs.lazy import pl
 from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.studies.tables import BenchmarkTable
 
+_FACTS = {
+    "size": "parameters",
+    **{name: name for name in ("released", "family", "kind", "licence", "weights")},
+}
 _OWN = {"score": "figure", **{name: name for name in ("model", "mode", "organisation", "length")}}
 
 
@@ -34,19 +38,19 @@ class Models:
     def column(self, name: str) -> pl.Series:
         """Returns numbers or texts, one for each of `ours`, null if unknown.
 
-        `score`, `model`, `mode`, `organisation`, `length`; `size` in billions of parameters and `released` as
-        text (2024-05-13), both facts about models; or a column of the other table. Raises `InputError` for
-        none.
+        `score`, `model`, `mode`, `organisation`, `length`; a column of the other table; or, where that has
+        none of the name, a fact about models: `size` in billions of parameters, `released` as text
+        (2024-05-13), `family`, `kind`, `licence` or `weights`. Raises `InputError` for none.
         """
         if name in _OWN:
             return self.ours[_OWN[name]].alias(name)
-        if name in ("size", "released"):
-            find = self.facts.parameters_of if name == "size" else self.facts.released_of
-            facts = [
-                find(f"{organisation}/{model.rpartition('/')[2]}", model)
+        if name in _FACTS and name not in self.theirs.columns:
+            kind: type[pl.DataType] = pl.Float64 if name == "size" else pl.String
+            known = [
+                self.facts.of(f"{organisation}/{model.rpartition('/')[2]}", model)
                 for model, organisation in self.ours.select("model", "organisation").iter_rows()
             ]
-            kind: type[pl.DataType] = pl.Float64 if name == "size" else pl.String
+            facts = [each.get(_FACTS[name]) for each in known]
             values = [fact.value if fact else None for fact in facts]
             return pl.Series(name, values, strict=False).cast(kind)
         found = self.theirs.values(self.names, self.theirs.find(name), self.aliases)
@@ -56,9 +60,11 @@ class Models:
     def numbers(self, name: str) -> pl.Series:
         """Returns a column as numbers to control for: sizes as their logarithms, dates as days.
 
-        Raises `InputError` for texts that are no dates.
+        Raises `InputError` for texts that are no dates, and where nothing is known.
         """
         found = self.column(name)
+        if found.is_null().all():
+            raise InputError(f"{shortened(name)!r} is unknown for all models")
         try:
             if found.dtype == pl.String:
                 return found.str.to_date("%Y-%m-%d").to_physical().cast(pl.Float64)

@@ -135,7 +135,7 @@ class BenchmarkTable:
             found: dict[str, str] = {}
             for name, row in zip(self.names(name_column), self.rows, strict=True):
                 key, text = model_key(name), str(row.get(column, "")).strip()
-                if key and text.casefold() not in _MISSING:
+                if key and text.casefold() not in MISSING:
                     found.setdefault(aliases.get(key, key), text)
             return found
 
