@@ -12,7 +12,7 @@ from pfgen_rs.stats import correlation_tests as tests
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.stats.permutation import benjamini_hochberg, holm
 from pfgen_rs.studies import metrics
-from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation
+from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation as Found
 
 Row = dict[str, Any]
 
@@ -64,20 +64,18 @@ def examine(
     return replace(study, tests=asked)
 
 
-def _by_column(
-    study: AgainstStudy, examined: Callable[[BenchmarkCorrelation], Row]
-) -> pl.DataFrame:
+def _by_column(study: AgainstStudy, examined: Callable[[Found], Row]) -> pl.DataFrame:
     rows = [{"column": found.column, **examined(found)} for found in study.columns]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _with(found: BenchmarkCorrelation, known: pl.DataFrame) -> tuple[pl.DataFrame, Floats, Floats]:
+def _with(found: Found, known: pl.DataFrame) -> tuple[pl.DataFrame, Floats, Floats]:
     """Returns the models of which something is known, with figures on both sides."""
     both = found.points.join(known, on="key").drop_nulls(known.columns).sort("key")
     return both, both["figure"].to_numpy(), both["value"].to_numpy()
 
 
-def _p_values(found: BenchmarkCorrelation) -> Row:
+def _p_values(found: Found) -> Row:
     own = found.correlation
     p, rho_p = (tests.correlation_p(r, own.n) for r in (own.pearson, own.spearman))
     return {"n": own.n, "r": own.pearson, "p": p, "rho_p": rho_p}
@@ -96,7 +94,7 @@ def _bounds(name: str, *values: float | None) -> Row:
     return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
-def _partial(found: BenchmarkCorrelation, known: pl.DataFrame) -> Row:
+def _partial(found: Found, known: pl.DataFrame) -> Row:
     both, x, y = _with(found, known)
     controls = [both[name].to_numpy() for name in known.columns[1:]]
     n, left = len(both), max(len(both) - len(controls), 0)
@@ -106,7 +104,7 @@ def _partial(found: BenchmarkCorrelation, known: pl.DataFrame) -> Row:
     return row | _bounds("partial_rho", rho, *fisher_interval(rho, left, ranks=True))
 
 
-def _clustered(found: BenchmarkCorrelation, groups: pl.DataFrame) -> Row:
+def _clustered(found: Found, groups: pl.DataFrame) -> Row:
     both, x, y = _with(found, groups)
     names, numbers = np.unique(both["group"].to_numpy(), return_inverse=True)
     bounds, rank_bounds = tests.cluster_intervals(x, y, numbers)
@@ -114,7 +112,7 @@ def _clustered(found: BenchmarkCorrelation, groups: pl.DataFrame) -> Row:
     return row | _bounds("r", own.pearson, *bounds) | _bounds("rho", own.spearman, *rank_bounds)
 
 
-def _noiseless(found: BenchmarkCorrelation, errors: pl.DataFrame, theirs: float) -> Row:
+def _noiseless(found: Found, errors: pl.DataFrame, theirs: float) -> Row:
     usual = pl.col("error").fill_null((pl.col("error") ** 2).mean().sqrt())
     both, x, _ = _with(found, errors.with_columns(usual))
     own, ours = found.correlation, tests.reliability(x, both["error"].to_numpy())
@@ -123,7 +121,7 @@ def _noiseless(found: BenchmarkCorrelation, errors: pl.DataFrame, theirs: float)
     return row | _bounds("noiseless_r", *(known if ours else (None,) * 3))
 
 
-def _compared(columns: Sequence[BenchmarkCorrelation], test: tests.Test) -> pl.DataFrame:
+def _compared(columns: Sequence[Found], test: tests.Test) -> pl.DataFrame:
     if len(columns) > metrics.MOST_NAMES:
         raise InputError(f"{len(columns)} columns to compare: at most {metrics.MOST_NAMES}")
     rows = [row for pair in combinations(columns, 2) if (row := _difference(*pair, test))]
@@ -133,14 +131,13 @@ def _compared(columns: Sequence[BenchmarkCorrelation], test: tests.Test) -> pl.D
     return _adjusted(pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _difference(
-    one: BenchmarkCorrelation, other: BenchmarkCorrelation, test: tests.Test
-) -> Row | None:
+def _difference(one: Found, other: Found, test: tests.Test) -> Row | None:
     both, x, y = _with(one, other.points.select("key", other="value"))
     row: Row = {"one": one.column, "other": other.column, "n": len(both)}
-    ranks: tests.Test
-    z, ranks = both["other"].to_numpy(), "ranks"
-    for name, prefix, of, kind in (("r", "", pearson, test), ("rho", "rho_", spearman, ranks)):
+    z = both["other"].to_numpy()
+    kinds: dict[str, tests.Test] = {"r": test, "rho": "ranks"}
+    for name, kind in kinds.items():
+        of, prefix = (pearson, "") if name == "r" else (spearman, "rho_")
         r, s, between = of(x, y), of(x, z), of(y, z)
         if r is None or s is None or between is None:
             return None

@@ -14,10 +14,8 @@ from pfgen_rs.lazy import pl
 from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.studies.tables import BenchmarkTable
 
-_FACTS = {
-    "size": "parameters",
-    **{name: name for name in ("released", "family", "kind", "licence", "weights")},
-}
+_FACTS = {"size": "parameters"}
+_FACTS |= {name: name for name in ("released", "family", "kind", "licence", "weights")}
 _OWN = {"score": "figure", **{name: name for name in ("model", "mode", "organisation", "length")}}
 
 
@@ -46,12 +44,12 @@ class Models:
             return self.ours[_OWN[name]].alias(name)
         if name in _FACTS and name not in self.theirs.columns:
             kind: type[pl.DataType] = pl.Float64 if name == "size" else pl.String
-            known = [
-                self.facts.of(f"{organisation}/{model.rpartition('/')[2]}", model)
-                for model, organisation in self.ours.select("model", "organisation").iter_rows()
-            ]
-            facts = [each.get(_FACTS[name]) for each in known]
-            values = [fact.value if fact else None for fact in facts]
+            named = self.ours.select("organisation", "model").iter_rows()
+            known = (
+                self.facts.of(f"{by}/{model.rpartition('/')[2]}", model) for by, model in named
+            )
+            facts = (each.get(_FACTS[name]) for each in known)
+            values = [fact and fact.value for fact in facts]
             return pl.Series(name, values, strict=False).cast(kind)
         found = self.theirs.values(self.names, self.theirs.find(name), self.aliases)
         kind = pl.String if any(isinstance(each, str) for each in found.values()) else pl.Float64
@@ -93,9 +91,8 @@ class Models:
             else:
                 parts.append(token[0])
         try:
-            found = (
-                pl.DataFrame([*columns.values()]).select(pl.sql_expr(" ".join(parts))).to_series()
-            )
+            met = pl.sql_expr(" ".join(parts))
+            found = pl.DataFrame([*columns.values()]).select(met).to_series()
         except pl.exceptions.PolarsError as error:
             raise _wrong(condition, 0, shortened(str(error).splitlines()[0])) from None
         if found.dtype != pl.Boolean or not columns:
