@@ -6,12 +6,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pingouin  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 import statsmodels.api as sm  # type: ignore[import-untyped]
 import statsmodels.formula.api as smf  # type: ignore[import-untyped]
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
+from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from sklearn.decomposition import FactorAnalysis  # type: ignore[import-untyped]
 
 from pfgen_rs.errors import InputError, SettingsError
@@ -42,7 +43,8 @@ def alpha_of(scores: Scores) -> float:
     """Cronbach's α as it is written, in plain Python."""
     columns, k = scores.T.tolist(), scores.shape[1]
     whole = statistics.variance([sum(row) for row in scores.tolist()])
-    return k / (k - 1) * (1 - sum(map(statistics.variance, columns)) / whole)
+    own = sum(statistics.variance(values) for values in columns)
+    return float(k / (k - 1) * (1 - own / whole))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -96,6 +98,9 @@ def test_reliability_and_variances_equal_those_of_others() -> None:
     bounds = [1 - (1 - alpha) * scipy_stats.f.ppf(p, *freedom) for p in (0.975, 0.025)]
     assert [whole["alpha"], whole["alpha_low"], whole["alpha_high"]] == pytest.approx(
         [alpha, *bounds], abs=1e-6
+    )
+    assert whole["alpha"] == pytest.approx(
+        pingouin.cronbach_alpha(pl.DataFrame(scores).to_pandas())[0], abs=1e-6
     )
     halves = []
     for left in range(k):  # every half, of the questions but one

@@ -6,30 +6,19 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
+from pfgen_rs.report.site.models_page import BOARD, MEANS, MODELS_PARTS
 from pfgen_rs.report.site.pages import Frame, render
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
-PARTS = (
-    "statistics",
-    "flips",
-    "ranking",
-    "board",
-    "cells",
-    "filters",
-    "virtual",
-    "weights",
-    "table_export",
-    "tray",
-    "models",
-)
-"""What the page of models is made of."""
 QUESTIONS = 20
 _ORGANISATIONS = ("abeja", "pfnet", "llm-jp", "Qwen", "日本語団体", '=HYPERLINK("x")')
 _CATEGORIES = 14
-_TASKS = 20
+_TASKS = 17
 
 Board = dict[str, Any]
 
@@ -186,32 +175,30 @@ def write_board(folder: Path, board: Board) -> Path:
 def models_page(board: Board) -> bytes:
     """The page of models, with the best run of each as it is without scripts."""
     runs, models = board["runs"], board["models"]
-    seen: dict[int, int] = {}
+    best: dict[int, int] = {}
     for number, model in enumerate(runs["model"]):
-        seen.setdefault(model, number)
-    ranked = [(model, number) for model, number in seen.items() if not runs["system"][number]]
+        best.setdefault(model, number)
+    lows, highs = runs["intervals"]["score"]
     rows = [
-        {
-            "rank": rank,
-            "name": models["name"][model],
-            "page": models["page"][model],
-            "low": runs["intervals"]["score"][0][number],
-            "high": runs["intervals"]["score"][1][number],
-            **{
-                key: runs["values"][key][number]
-                for key in ("score", "fluency", "truthfulness", "helpfulness", "length")
-            },
-        }
-        for rank, (model, number) in enumerate(ranked, 1)
+        SimpleNamespace(
+            name=models["name"][model],
+            page=models["page"][model],
+            is_system=runs["system"][number],
+            runs=[
+                SimpleNamespace(
+                    estimate=SimpleNamespace(low=lows[number], high=highs[number]),
+                    **{key: values[number] for key, values in runs["values"].items()},
+                )
+            ],
+        )
+        for model, number in best.items()
     ]
     return render(
         "models",
-        parts=PARTS,
-        frame=Frame("../"),
+        parts=MODELS_PARTS,
+        frame=Frame(root="../"),
         here="models",
         signature="",
         rows=rows,
-        is_complete=True,
-        comparison="compare/index.html",
-        most_compared=10,
+        data={"board": BOARD, "means": MEANS, "comparison": COMPARISON_PAGE, "most": MOST_COMPARED},
     )

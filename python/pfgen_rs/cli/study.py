@@ -293,15 +293,9 @@ def questions(
 
     - `pfgen-rs study questions 'runs/*' -b pfgen-bench --agreement 0.95 --format csv`
     """
-    found = pfgen_rs.studies.study_questions(
-        runs,
-        benchmark,
-        score=options.ReadingOptions().score_with,
-        agreement=agreement,
-        splits=splits,
-        level=level,
-        seed=seed,
-    )
+    chosen = {"agreement": agreement, "splits": splits, "level": level, "seed": seed}
+    score = options.ReadingOptions().score_with
+    found = pfgen_rs.studies.study_questions(runs, benchmark, score=score, **chosen)
     _print(output_format, found, lambda: _question_parts(found))
 
 
@@ -406,7 +400,8 @@ def _question_parts(found: pfgen_rs.studies.QuestionStudy) -> list[RenderableTyp
     )
     questions = [_frame_table(frame.select(names), title) for names in (columns, short)]
     tables = [_frame_table(table, title) for title, table in found.tables().items() if len(table)]
-    return [terminal.first_that_fits(*questions), *tables, *map(terminal.cell, found.told())]
+    order = f"as all models choose them: {', '.join(found.found['subset']['order'])}"
+    return [terminal.first_that_fits(*questions), *tables, terminal.cell(order)]
 
 
 def _frame_table(frame: pl.DataFrame, title: str) -> Table:

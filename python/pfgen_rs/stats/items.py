@@ -62,16 +62,10 @@ def item_analysis(
         raise InputError(f"{n} models answer the same {k} questions: expected {wanted}")
     if np.ptp(scores.sum(axis=1)) <= _FLAT:
         raise InputError("all models have the same score: no question can be analysed")
-    unknown = np.full(k, np.nan)
-    model = {"slope": unknown, "loading": unknown, "omega": None}
+    model = {"slope": [None] * k, "loading": [None] * k, "omega": None}
     model |= two_parameters(scores) if fitted else {}
-    omega = model.pop("omega")
-    items = {
-        "id": ids,
-        **question_figures(scores, level),
-        **model,
-        "misjudged": _misjudged(scores, models),
-    }
+    omega, judged = model.pop("omega"), _misjudged(scores, models)
+    items = {"id": ids, **question_figures(scores, level), **model, "misjudged": judged}
     components = variance_components(scores, np.asarray(noise, dtype=np.float64))
     related = families or [*map(str, range(n))]
     curve = subsets.subset_curve(scores, related, level=level, seed=seed, **subset)

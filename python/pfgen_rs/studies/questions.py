@@ -9,7 +9,6 @@ from pfgen_rs.checkout.items import analysed_items
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.report.plots.inputs import Score, read_inputs
-from pfgen_rs.studies.metrics import correlation_text, interval_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +39,17 @@ class QuestionStudy:
         return pl.DataFrame(rows, infer_schema_length=None).with_columns(text=pl.Series(texts))
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns by title what is told of the whole: standard errors, and subsets by their size."""
-        title = f"agreement of subsets with the whole, {self.found['subset']['splits']} splits"
-        rows = {"standard errors": self.found["errors"], title: self.found["subset"]["curve"]}
-        return {name: pl.DataFrame(each, infer_schema_length=None) for name, each in rows.items()}
-
-    def told(self) -> list[str]:
-        """Returns how reliable the whole is, and which subset would do, in lines."""
-        whole, subset = self.found["whole"], self.found["subset"]
-        alpha, half = (
-            f"{correlation_text(whole[key])} ({interval_text(whole[f'{key}_low'], whole[f'{key}_high'])})"
-            for key in ("alpha", "split_half")
-        )
-        chosen, drawn = (subset[key] or "no fewer" for key in ("enough", "enough_random"))
-        return [
-            f"Cronbach's α {alpha}, split half {half}, McDonald's ω {correlation_text(whole['omega'])}",
-            f"questions for τ of at least {subset['agreement']:g} at the lower bound: {chosen} chosen, "
-            f"{drawn} drawn at random",
-            f"as all models choose them: {', '.join(subset['order'][: subset['enough']])}",
-        ]
+        """Returns by title what is told of the whole: reliability, standard errors, and subsets by size."""
+        subset = self.found["subset"]
+        rows = {
+            "reliability": [self.found["whole"]],
+            "standard errors": self.found["errors"],
+            f"agreement of subsets with the whole, {subset['splits']} splits": subset["curve"],
+            "fewest questions whose lower bound is high enough": [
+                {key: subset[key] for key in ("agreement", "enough", "enough_random")}
+            ],
+        }
+        return {title: pl.DataFrame(each, infer_schema_length=None) for title, each in rows.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""

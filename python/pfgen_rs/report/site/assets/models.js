@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   const table = document.querySelector("table.models");
   const box = document.getElementById("board");
-  const comparison = pfgen.data("comparison");
+  const { board: boardName, means: meansName, ...comparison } = pfgen.data("page");
   const usual = ["score", "interval", "ranks", "fluency", "truthfulness", "helpfulness", "length", "trials", "mode", "parameters", "released"];
   const choices = ["best", "latest", "mean", "all"];
   const collator = new Intl.Collator("ja", { numeric: true });
@@ -25,10 +25,12 @@
     let base = {}; // rows of the choice, which filters then leave out
     let found = { rows: [], lines: [], tested: 0 };
     let places = new Map(); // row -> its rank, and its ranges once they are known
-    let composite = null; // column
+    let composite = null; // what gives a row's weighted mean
+    let shown = []; // columns
     let testing = new AbortController();
     let tests = {};
-    const axis = pfgen.cells.axis(board.rows("best").flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
+    const [everyModel, everyRun] = ["best", "all"].map((choice) => board.rows(choice));
+    const axis = pfgen.cells.axis(everyModel.flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
 
     // Columns: those of the board, and those that follow from what is shown.
     const part = (key, label, get, digits = 0) => ({ key, label, get, digits, isNumber: true });
@@ -49,7 +51,7 @@
     const rank = made("rank", { get: place("rank") });
     const name = made("name", { kind: "text", get: (row) => row.name });
     const derived = [
-      made("interval", { kind: "interval", better: 1, get: (row) => row.get("score"), draw: (row) => axis.whisker(row.get("score"), row.interval("score")),
+      made("interval", { kind: "whiskers", better: 1, get: (row) => row.get("score"), draw: (row) => axis.whisker(row.get("score"), row.interval("score")),
         parts: ends("score", () => t("score"), (row) => row.interval("score"), 4) }),
       made("ranks", { get: (row) => places.get(row)?.own?.[0] ?? null, draw: (row) => pfgen.cells.ranges(place("own")(row), place("joint")(row), found.tested),
         parts: [...ends("own", () => t("own"), place("own")), ...ends("joint", () => t("joint"), place("joint"))] }),
@@ -140,17 +142,19 @@
     };
 
     // The table.
-    const header = (column) => element("th", { scope: "col", class: column.kind === "number" ? `number ${column.key}` : column.key, "data-key": column.key },
+    const own = ["rank", "name", "ranks", "score"]; // columns that look their own way
+    const look = ({ kind, key }) => (own.includes(key) ? `${kind} ${key}` : kind);
+    const header = (column) => element("th", { scope: "col", class: look(column), "data-key": column.key },
       element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.shiftKey) }, pfgen.shown(pfgen.named(column))),
       ...(column.key === "interval" ? [axis.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
     const head = () => {
-      const shown = [rank, name, ...columns()];
+      shown = [rank, name, ...columns()];
       const looks = JSON.stringify([pfgen.language(), shown.map(({ key }) => key)]);
       if (table.dataset.looks !== looks) {
         table.dataset.looks = looks;
         const choose = element("th", { scope: "col", class: "choose" }, t("compare_choose"));
         table.querySelector("colgroup")?.remove();
-        table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(({ key, kind }) => (byKey.has(key) && !board.column(key) ? key : kind))].map((kind) => element("col", { class: kind }))));
+        table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(look)].map((kind) => element("col", { class: kind }))));
         table.tHead.replaceChildren(element("tr", { "aria-rowindex": 1 }, choose, ...shown.map(header)));
       }
       const by = state.sort.length ? state.sort : ["rank"];
@@ -191,21 +195,21 @@
     };
     const chooser = (row) => {
       const run = board.runs[row.used[0]];
-      if (!run?.page || !comparison.page) return [];
+      if (!run?.page || !comparison.comparison) return [];
       return [element("input", { type: "checkbox", value: run.id, checked: tray.has(run.id), "aria-label": t("compare_run", { name: run.label }) })];
     };
     const rowOf = (row) => element("tr", { class: row.system ? "system" : null, "data-id": row.id },
       element("td", { class: "choose" }, ...chooser(row)),
       element("td", { class: "number rank" }, ...pfgen.cells.value({ kind: "number", digits: 0 }, rank.get(row))),
       element("th", { scope: "row", class: "name" }, element("div", {}, named(row), element("small", { class: "folded" }, ...folded(row)))),
-      ...columns().map((column) => element("td", { class: column.kind === "number" ? `number ${column.key}` : column.key }, ...column.draw(row))));
+      ...shown.slice(2).map((column) => element("td", { class: look(column) }, ...column.draw(row))));
     const fold = (value) => {
       const key = String(value);
       state.closed = state.closed.includes(key) ? state.closed.filter((each) => each !== key) : [...state.closed, key];
       changed(false);
       [...table.querySelectorAll(".group button")].find((button) => button.dataset.value === key)?.focus();
     };
-    const groupOf = ({ value, isClosed, count: number }) => element("tr", { class: "group" }, element("th", { scope: "rowgroup", colspan: 1000 },
+    const groupOf = ({ value, isClosed, count: number }) => element("tr", { class: "group" }, element("th", { scope: "rowgroup", colspan: shown.length + 1 },
       element("button", { type: "button", "aria-expanded": String(!isClosed), "data-value": String(value), onclick: () => fold(value) },
         ...pfgen.cells.value(board.column(state.group), value), element("small", {}, ` ${number}`))));
     const redraw = pfgen.virtualRows(box, table.tBodies[0], (number) => {
@@ -219,7 +223,7 @@
     const count = () => {
       const isAll = state.choice === "all";
       const models = (rows) => (isAll ? rows : rows.filter(({ system }) => !system)).length;
-      document.getElementById("count").textContent = t(isAll ? "count" : "count_models", { n: models(found.rows), all: models(board.rows(state.choice)) });
+      document.getElementById("count").textContent = t(isAll ? "count" : "count_models", { n: models(found.rows), all: models(isAll ? everyRun : everyModel) });
     };
 
     // Controls.
@@ -237,7 +241,7 @@
         controls();
         document.getElementById("column").focus();
       };
-      const values = ["text", "flag"].includes(board.column(key).kind) ? board.rows("all").map((row) => row.get(key)) : [];
+      const values = ["text", "flag"].includes(board.column(key).kind) ? everyRun.map((row) => row.get(key)) : [];
       return pfgen.filters.fields(board.column(key), filter, values, filterChanged(key), drop);
     });
     const addFilter = () => {
@@ -279,11 +283,11 @@
 
     // The address.
     const remember = (isNew) => {
-      const { text, choice, group, columns: shown, filters, weights, sort: by, closed, brush } = state;
+      const { text, choice, group, columns: keys, filters, weights, sort: by, closed, brush } = state;
       address.set({
         text, group,
         choice: choice === "best" ? "" : choice,
-        columns: String(shown) === String(initial) ? "" : JSON.stringify(shown),
+        columns: String(keys) === String(initial) ? "" : JSON.stringify(keys),
         filters: written(filters), weights: written(weights), sort: written(by), closed: written(closed),
         brush: brush ? JSON.stringify(brush) : "",
         chosen: tray.ids().join(" "),
@@ -340,7 +344,7 @@
     control("exports", ...pfgen.exports("models", () => {
       const run = { ...part("run", () => t("run"), (row) => row.label), isNumber: false };
       const fixed = [part("rank", () => t("rank"), rank.get), { ...part("name", () => t("name"), name.get), isNumber: false }, ...(state.choice === "all" ? [run] : [])];
-      const parts = [...fixed, ...columns().flatMap((column) => column.parts)];
+      const parts = [...fixed, ...shown.slice(2).flatMap((column) => column.parts)];
       return [parts.map((each) => ({ ...each, label: each.label() })), found.rows.map((row) => parts.map(({ get }) => get(row)))];
     }));
     pfgen.onLanguage(() => {
@@ -362,5 +366,5 @@
     show();
   };
 
-  pfgen.loadEach(document.getElementById("loading"), ["board", "means"], 1).then((loaded) => loaded && start(pfgen.board(loaded[0], loaded[1]?.means)));
+  pfgen.loadEach(document.getElementById("loading"), [boardName, meansName], 1).then((loaded) => loaded && start(pfgen.board(...loaded)));
 })();

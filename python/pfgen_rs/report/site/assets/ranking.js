@@ -4,7 +4,7 @@
   const rounding = 1e-9; // of sums in another order
   const beyond = 50; // flips that may reach further than a significant difference
   const steps = 256; // of r, for what a step down leaves out
-  const slice = 30; // milliseconds, after which the page has its turn
+  const slice = 6; // milliseconds, after which the page has its turn
 
   /** Of two runs: Student's paired t, its correction for skewness as `r`, and what makes an `r` of a flipped sum of differences. */
   const compared = (first, second) => {
