@@ -25,7 +25,8 @@ from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import draw, plot_kinds
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.site import plots_page
-from pfgen_rs.report.site.builder import NAV, build
+from pfgen_rs.report.site.builder import FRONT, build
+from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from pfgen_rs.report.update import report
 from plot_data import CATEGORIES, question_table, runs
@@ -61,7 +62,7 @@ def entries(mini: Benchmark) -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def files(mini: Benchmark, entries: list[Entry]) -> dict[str, bytes]:
-    return dict(plots_files(entries, mini, nav=NAV))
+    return dict(plots_files(entries, mini, frame=Frame("../", FRONT)))
 
 
 @pytest.fixture(scope="module")

@@ -33,20 +33,20 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import answers as tables, site
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.charts import Histogram, Point, Scatter, date_ticks, size_ticks
+from pfgen_rs.report.site.board import board_of
+from pfgen_rs.report.site.charts import Histogram
 from pfgen_rs.report.site.folder import MARKER
-from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview
 from pfgen_rs.report.site.model_facts import (
     FILE,
-    Fact,
     ModelFacts,
     bundled_facts,
     parameters_in_name,
     read_facts,
 )
+from pfgen_rs.report.site.models_page import leaders
 from pfgen_rs.report.site.run_page import estimates, run_page, run_view
 from pfgen_rs.runs import streaming
-from site_samples import HOSTILE, RUNS, Elements, hostile_entries, hostile_run, made_entries
+from site_samples import HOSTILE, RUNS, Elements, hostile_run, made_entries
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
     script = payload.parts_file(name, [first, "", *more])
     expected = {f"{name}#{i}": v for i, v in enumerate([value, None, value, [value]])}
     assert file_payloads(script) == expected
-    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}))
+    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}.items()))
     assert file_payloads(again["w.js"]) == {"w": value}
     assert file_payloads(again[f"{name}.js"]) == {f"{name}#0": None, f"{name}#1": value}
 
@@ -474,100 +474,14 @@ def named(models: Sequence[str]) -> list[Entry]:
     ]
 
 
-def run_labels(entries: Sequence[Entry]) -> dict[str, str]:
-    return {entry.run: entry.model for entry in entries}
-
-
 def test_leaders_are_the_best_of_each_organisation() -> None:
     entries = named(["a/1", "a/2", "b/1", "A/3", "c/1", "d/1", "b/1", "c/1"])
-    found = overview(entries, run_labels(entries), ModelFacts())
-    assert found.leaders is not None
-    assert [entry.model for entry in found.leaders.entries] == ["a/1", "b/1", "c/1", "d/1"]
-    assert found.leaders.by_organisation
-    assert found.models == len(best_runs(entries)) == 6
-    few = overview(entries[:4], run_labels(entries), ModelFacts())
-    assert few.leaders is not None
-    assert [entry.model for entry in few.leaders.entries] == ["a/1", "a/2", "b/1", "A/3"]
-    assert not few.leaders.by_organisation
-    assert overview([], {}, ModelFacts()).leaders is None
 
+    def led(count: int) -> tuple[list[str], bool]:
+        found = leaders(board_of(entries[:count], None, ModelFacts()))
+        assert found is not None
+        return [model.name for model in found.models], found.by_organisation
 
-def test_models_of_unknown_size_are_in_no_plot() -> None:
-    entries = named(["a/x-1b", "b/x-7b", "c/unknown", "d/x-70b", "e/x-8x7b", "f/x-3b", "a/x-1b"])
-    facts = ModelFacts({"e/x-8x7b": Fact(46.7, "s")}, {"a/x-1b": Fact(date(2024, 1, 1), "s")})
-    found = overview(entries, run_labels(entries), facts)
-    assert found.dates is None, "one date is no plot"
-    assert found.sizes is not None
-    points = {(point.name, point.text, point.source) for point in found.sizes.points}
-    assert points == {
-        ("a/x-1b", "1B", "name"),
-        ("b/x-7b", "7B", "name"),
-        ("d/x-70b", "70B", "name"),
-        ("e/x-8x7b", "46.7B", "s"),
-        ("f/x-3b", "3B", "name"),
-    }
-    assert (len(found.sizes.points), found.models) == (5, 6)
-
-
-SCORES = st.floats(0, 1.2)
-POINTS = st.lists(st.tuples(st.floats(-2, 4), SCORES), min_size=1, max_size=30)
-
-
-def scatter(places: Sequence[tuple[float, float]]) -> Scatter:
-    return Scatter(
-        [Point(x, y, f"m{i}", "", "", str(i)) for i, (x, y) in enumerate(places)], size_ticks
-    )
-
-
-@given(POINTS)
-def test_the_frontier_is_what_nothing_smaller_reaches(places: list[tuple[float, float]]) -> None:
-    drawing = scatter(places)
-    frontier = {(p.value, p.score) for p in drawing.frontier}
-    for x, y in places:
-        beaten = any(a <= x and b >= y and (a, b) != (x, y) for a, b in places)
-        assert ((x, y) in frontier) == (not beaten)
-    assert len(drawing.others) + len(drawing.frontier) == len(places)
-
-
-@given(POINTS)
-def test_points_and_labels_stand_in_the_drawing(places: list[tuple[float, float]]) -> None:
-    drawing = scatter(places)
-    for point in drawing.points:
-        assert 34 <= drawing.x(point.value) <= 468
-        assert 18 <= drawing.y(point.score) <= 156
-    for i, label in enumerate(drawing.labels):
-        assert 34 < label.x <= 468
-        assert 10 <= label.y <= 156
-        for other in drawing.labels[
-            :i
-        ]:  # all names are short: a line apart, or as short as the gap
-            assert abs(label.y - other.y) >= 13 or abs(label.x - other.x) >= 5.9
-
-
-def test_axes_have_round_labels() -> None:
-    assert [text for _, text in size_ticks(-1.2, 2.9)] == ["100M", "1B", "10B", "100B"]
-    days = (date(2023, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in date_ticks(*days)] == ["2023-07", "2024-01", "2024-07", "2025-01"]
-    longer = (date(2021, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in date_ticks(*longer)] == ["2022", "2023", "2024", "2025"]
-
-
-def test_the_page_shows_them_with_texts() -> None:
-    entries = named(["a/x-1b", "b/x-7b", "c/<b>x-70b", "d/x-3b", "e/y-13b"])
-    released = {
-        entry.model.casefold(): Fact(date(2024, i + 1, 1), "s") for i, entry in enumerate(entries)
-    }
-    page = Elements(leaderboard_page(entries, facts=ModelFacts({}, released)))
-    titles = [text for _, text in page.named("title")]
-    assert f"<b>x-70b · {entries[2].score:.4f} · 70B" in titles
-    assert len([attrs for attrs, _ in page.named("circle") if attrs.get("r") in ("3", "4")]) == 10
-    drawings = [attrs for attrs, _ in page.named("svg") if attrs.get("role") == "img"]
-    ids = {attrs.get("id") for _, attrs, _ in page.found}
-    assert [attrs["aria-labelledby"] for attrs in drawings] == ["size-caption", "release-caption"]
-    assert all(attrs["aria-labelledby"] in ids for attrs in drawings)
-
-
-def test_hostile_names_are_texts_in_drawings() -> None:
-    entries = [replace(entry, model=f"{entry.model[:200]}-7b") for entry in hostile_entries()]
-    page = Elements(leaderboard_page(entries))
-    assert {tag for tag, _, _ in page.found}.isdisjoint({"img", "b", "iframe"})
+    assert led(8) == (["a/1", "b/1", "c/1", "d/1"], True)
+    assert led(4) == (["a/1", "a/2", "b/1", "A/3"], False)
+    assert leaders(board_of([], None, ModelFacts())) is None

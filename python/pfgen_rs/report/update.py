@@ -13,7 +13,7 @@ from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checko
 from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
 from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
-from pfgen_rs.io.run_files import CONFIG, EXAMPLES, GENERATION, PACKED, README, RESULT
+from pfgen_rs.io.run_files import CONFIG, EXAMPLES, GENERATION, PACKED, README, RESULT, run_date
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.report import most_shown, readme
 
@@ -234,7 +234,7 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
-    from pfgen_rs.report.site import builder, folder as sites, model_facts
+    from pfgen_rs.report.site import board as boards, builder, folder as sites, model_facts
 
     checkout, runs = done.checkout, done.runs
     done.site = Path(folder, "index.html")
@@ -259,7 +259,7 @@ def _write_site(
 
     facts = model_facts.read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data)
-    board = entries(runs)
+    found = entries(runs)
     for run in runs:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
@@ -267,8 +267,10 @@ def _write_site(
     scored = builder.ScoredRuns(
         answered, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
     )
+    dates = {run: day for run in folders if (day := run_date(folders[run].folder))}
+    board = boards.board_of(found, benchmark, facts, dates=dates)
     samples = _example_answers(checkout.data / EXAMPLES)
-    site = builder.Site(place, benchmark, board, samples, shown, facts, plots=True)
+    site = builder.Site(place, board, benchmark, samples, shown, plots=True)
     for name, problem in site.write(scored, jobs=jobs, steps=steps, whole=whole):
         if name not in done.failed:  # the others are known
             done.failed.append(name)

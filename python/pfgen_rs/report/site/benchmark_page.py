@@ -19,7 +19,7 @@ TOP = 20
 def benchmark_page(
     benchmark: question_set.QuestionSet,
     *,
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     samples: Mapping[str, str] | None = None,
 ) -> bytes:
     """Returns the page of a benchmark; `samples`: example answers by text of the question."""
@@ -28,8 +28,7 @@ def benchmark_page(
     return pages.render(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
-        root="../",
-        nav=nav,
+        frame=frame,
         here="benchmark",
         signature=benchmark.signature,
         benchmark=benchmark,

@@ -16,12 +16,7 @@ from pfgen_rs.checkout.leaderboard import model_key, run_labels
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.site import model_facts
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.pages import strings
-
-Text = tuple[str, str]
-"""A text in Japanese and English."""
-Nav = Sequence[tuple[str, str]]
-"""Pages of a site: names (keys of strings) and paths."""
+from pfgen_rs.report.site.pages import Frame, Text, strings
 
 
 class Column(NamedTuple):
@@ -59,13 +54,6 @@ class Benchmark(NamedTuple):
     column: str
     low: float
     high: float
-
-
-class Frame(NamedTuple):
-    """What a page of a site is given: the path from it to the site's folder, and the site's pages."""
-
-    root: str
-    nav: Nav
 
 
 class Section(NamedTuple):

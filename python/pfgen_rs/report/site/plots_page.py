@@ -13,7 +13,7 @@ from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
 from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.pages import ALONE, Frame, render
 
 PLOTS_PAGE = "plots/index.html"
 """Path of the page within a site."""
@@ -62,7 +62,7 @@ def plots_key(entries: Sequence[Entry]) -> list[Any]:
 
 
 def plots_files(
-    entries: Sequence[Entry], benchmark: QuestionSet, *, nav: Sequence[tuple[str, str]] = ()
+    entries: Sequence[Entry], benchmark: QuestionSet, *, frame: Frame = ALONE
 ) -> Iterator[File]:
     """Yields the page and its files, as paths within the site with their contents.
 
@@ -90,9 +90,8 @@ def plots_files(
             )
     page = render(
         "plots",
-        root="../",
         images=True,
-        nav=nav,
+        frame=frame,
         here="plots",
         signature=benchmark.signature,
         plots=shown,

@@ -75,7 +75,7 @@
     .flatMap((i) => Array.from({ length: count - i - 1 }, (_, j) => [i, i + 1 + j]));
 
   /** The sum of a run's means in each row of signs. */
-  const flippedSums = (run, { rows, signs }) => {
+  pfgen.flippedSums = (run, { rows, signs }) => {
     const sums = new Float64Array(rows);
     const number = run.length;
     for (let row = 0, at = 0; row < rows; row += 1) {
@@ -104,7 +104,7 @@
     for (const block of pfgen.flips(questions, permutations, seed)) {
       count += block.rows;
       sets.forEach((runs, s) => {
-        const sums = runs.map((run) => flippedSums(Float64Array.from(run), block));
+        const sums = runs.map((run) => pfgen.flippedSums(Float64Array.from(run), block));
         pairs.forEach(([i, j], place) => {
           reached[s][place] += countReached(sums[i], sums[j], least[s][place]);
         });
@@ -136,52 +136,6 @@
     }
     const all = models.filter(Boolean).length;
     return models.map((isModel, i) => (isModel ? [1 + better[i].size, all - worse[i].size] : null));
-  };
-
-  const pairedT = (first, second) => {
-    const number = first.length;
-    let [difference, squares] = [0, 0]; // without a list of differences, for there are many pairs
-    for (let q = 0; q < number; q += 1) difference += (first[q] - second[q]) / number;
-    for (let q = 0; q < number; q += 1) squares += (first[q] - second[q] - difference) ** 2;
-    return Math.abs(difference) < same ? 0 : difference / Math.sqrt(squares / (number - 1) / number);
-  };
-
-  /**
-   * Student's paired t-tests of every two runs, from their question means, as `stats.RankTests` in Python has them. Returns what gives
-   * the ranges of ranks of runs among some of them, by their numbers: each run's own, and those that hold for all together.
-   */
-  pfgen.rankTests = (means, level) => {
-    const questions = means[0].length;
-    const error = 1 - level;
-    const least = questions > 1 ? pfgen.tQuantile(level, questions - 1) * (1 - rounding) : Infinity;
-    const pairs = []; // that can be significant
-    for (const [i, j] of pfgen.pairsOf(means.length)) {
-      const t = pairedT(means[i], means[j]);
-      if (Math.abs(t) >= least) pairs.push({ p: pfgen.twoSidedP(t, questions - 1), above: t > 0 ? i : j, below: t > 0 ? j : i });
-    }
-    pairs.sort((a, b) => a.p - b.p);
-
-    return (numbers) => {
-      const n = numbers.length;
-      const found = new Map(numbers.map((i) => [i, { own: [1, n], joint: [1, n], left: n - 1 }]));
-      let left = (n * (n - 1)) / 2; // pairs that Holm's method has not rejected, and for each run its own
-      for (const { p, above, below } of pairs) {
-        const [better, worse] = [found.get(above), found.get(below)];
-        if (!better || !worse) continue;
-        if (p * left <= error) {
-          left -= 1;
-          better.joint[1] -= 1;
-          worse.joint[0] += 1;
-        } else left = Infinity;
-        for (const [run, side, step] of [[better, 1, -1], [worse, 0, 1]]) {
-          if (p * run.left <= error) {
-            run.left -= 1;
-            run.own[side] += step;
-          } else run.left = Infinity;
-        }
-      }
-      return numbers.map((i) => found.get(i));
-    };
   };
 
   /**
