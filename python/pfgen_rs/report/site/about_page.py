@@ -1,4 +1,4 @@
-"""The page about a site: who made it and how, which figures can be compared, what was added when, citations."""
+"""The page about a site: who made it and how, what can be compared, what was added when, citations."""
 
 import json
 import re
@@ -48,7 +48,7 @@ class Citation:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a site says of itself. `licence`: of its figures, best as an SPDX identifier. `url`: its address."""
+    """What a site says of itself. `licence`: of its figures, an SPDX identifier. `url`: its address."""
 
     title: Both
     about: Both = Both("", "")
@@ -113,7 +113,7 @@ class ListedRun(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Runs whose scores can be compared: their signature, their number, and what the largest kind has else."""
+    """Runs whose scores can be compared: their signature, their number, and how the largest kind differs."""
 
     signature: str
     runs: int
@@ -139,15 +139,15 @@ def about_files(
     about: About,
     runs: Sequence[ListedRun],
     *,
-    unmatched: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
     sources: Sequence[str] = (),
     frame: pages.Frame,
     signature: str = "",
 ) -> list[tuple[str, bytes]]:
     """Returns the page and its citations, as paths within the site with their contents.
 
-    `unmatched`: names of models that no other source has, each with its source. `sources`: where facts about
-    models come from.
+    `notes`: which names did not match, in English (`Matching.notes`). `sources`: where facts about models
+    come from.
     """
     ordered = sorted(runs, key=lambda run: (-(run.day.toordinal() if run.day else 0), run.name))
     newest = ordered[0].day if ordered else None
@@ -160,7 +160,7 @@ def about_files(
         kinds=kinds(runs),
         changes=[(day, list(same)) for day, same in groupby(ordered, key=lambda run: run.day)],
         bibtex=about.bibtex(newest),
-        unmatched=unmatched,
+        notes=notes,
         sources=sorted(set(sources)),
         version=fixed_part().rpartition(":")[2],
     )
