@@ -361,9 +361,9 @@ def test_a_site_that_is_cut_off(
     (leftover / f".data.js.{'0' * 16}.tmp").write_bytes(b"half")
     rest = {"index.html", "compare/index.html", "compare/data.js", MARKER}
     rest |= {model_page("some/model"), model_page("other/model")}
-    made = built(checkout)
-    [script] = [name for name in made if name.startswith("assets/model-")]
-    assert made == {*of_run(second), *rest, script}
+    again = built(checkout)
+    [script] = [name for name in again if name.startswith("assets/model-")]
+    assert again == {*of_run(second), *rest, script}
     assert scored == [second]
     assert NOTICE not in (place / "index.html").read_text(encoding="utf-8")
     assert list(place.rglob("*.tmp")) == []

@@ -40,6 +40,8 @@ from pfgen_rs.report.site.model_facts import (
     FILE,
     ModelFacts,
     bundled_facts,
+    family_in_name,
+    kind_in_name,
     parameters_in_name,
     read_facts,
 )
@@ -387,23 +389,24 @@ def test_any_name_has_one_size_or_none(name: str) -> None:
 
 def test_facts_of_the_package_have_sources_and_agree_with_names() -> None:
     facts = bundled_facts()
-    everything = {**facts.parameters, **{f"{k} ": v for k, v in facts.released.items()}}
+    sizes, released = facts.known["parameters"], facts.known["released"]
+    everything = {**sizes, **{f"{k} ": v for k, v in released.items()}}
     assert len(everything) > 100
     assert all(fact.source.startswith("https://") for fact in everything.values())
-    for name in facts.parameters:
+    for name in sizes:
         assert parameters_in_name(name.rpartition("/")[2]) is None, "the name says it already"
-    days = [fact.value for fact in facts.released.values()]
+    days = [fact.value for fact in released.values()]
     assert all(isinstance(day, date) and date(2020, 1, 1) < day < date(2030, 1, 1) for day in days)
-    assert facts.parameters_of("deepseek-ai/DeepSeek-V3") == (
+    assert facts.of("deepseek-ai/DeepSeek-V3")["parameters"] == (
         671,
         "https://github.com/deepseek-ai/DeepSeek-V3/blob/main/README_WEIGHTS.md",
     )
-    assert facts.released_of("chat", "META-LLAMA/llama-2-7b-hf") == (
+    assert facts.of("chat", "META-LLAMA/llama-2-7b-hf")["released"] == (
         date(2023, 7, 18),
         "https://github.com/meta-llama/llama-models/blob/main/README.md",
     )
-    assert facts.released_of("nobody/unknown") is None
-    assert facts.parameters_of("nobody/unknown-3b") == (3, "name")
+    assert facts.of("nobody/unknown") == {}
+    assert facts.of("nobody/unknown-3b")["parameters"] == (3, "name")
 
 
 def written(folder: Path, text: str) -> Path:
@@ -420,11 +423,55 @@ def test_facts_of_a_checkout_come_first(tmp_path: Path) -> None:
     text = RELEASED.format(date="2021-02-03") + PARAMETERS.format(n="0.5")
     text += '[[released]]\ndate = 2022-01-01\nsource = "x"\nmodels = ["openai/GPT-4o", "own"]\n'
     facts = read_facts(written(tmp_path, text))
-    assert facts.released_of("A/B") == (date(2021, 2, 3), "s")
-    assert facts.parameters_of("a/b") == (0.5, "s")
-    assert facts.released_of("openai/gpt-4o") == (date(2022, 1, 1), "x")
-    assert facts.released_of("some-org/own") == (date(2022, 1, 1), "x"), "without organisation"
-    assert facts.released_of("Qwen/Qwen-7B") is not None, "those of the package are still there"
+    assert facts.of("A/B")["released"] == (date(2021, 2, 3), "s")
+    assert facts.of("a/b")["parameters"] == (0.5, "s")
+    assert facts.of("openai/gpt-4o")["released"] == (date(2022, 1, 1), "x")
+    assert facts.of("some-org/own")["released"] == (date(2022, 1, 1), "x"), "without organisation"
+    assert "released" in facts.of("Qwen/Qwen-7B"), "those of the package are still there"
+
+
+PRICE = '[[price]]\nper_million = 0.6\ncurrency = "USD"\ndate = 2024-07-18\nsource = "s"\nmodels = ["a/b"]'
+TEXT = '[[{kind}]]\n{kind} = "{value}"\nsource = "s"\nmodels = ["a/b"]\n'
+
+
+def test_facts_of_every_kind_and_those_that_names_state(tmp_path: Path) -> None:
+    values = {
+        "organisation": "A",
+        "family": "F",
+        "kind": "base",
+        "licence": "MIT",
+        "weights": "open",
+    }
+    text = PRICE + "\n" + "".join(TEXT.format(kind=k, value=v) for k, v in values.items())
+    facts = read_facts(written(tmp_path, text))
+    found = {kind: fact.value for kind, fact in facts.of("a/b").items()}
+    assert found == {**values, "price": (0.6, "USD", date(2024, 7, 18))}
+    assert facts.of("a/b-7b-chat")["kind"] == ("instruct", "name"), "not a fact of a/b"
+    [model] = board_of(named(["a/b"]), None, facts).models
+    assert (model.values["price"], model.values["currency"]) == (0.6, "USD")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "family"),
+    [
+        ("gemma-2-2b-jpn-it", "instruct", "gemma-2"),
+        ("google/gemma-3-4b-pt", "base", "google/gemma-3"),
+        ("llm-jp-3-13b-instruct3", "instruct", "llm-jp-3"),
+        ("japanese-stablelm-3b-4e1t-base", "base", "japanese-stablelm"),
+        ("Qwen3-8B", None, "Qwen3"),
+        ("gemini-2.0-flash-thinking-exp-1219", "reasoning", None),
+        ("base-instruct-7b", None, "base-instruct"),
+        ("it-works-7b", None, "it-works"),
+        ("Mixtral-8x7B-Instruct-v0.1", "instruct", None),
+        ("7b", None, None),
+        ("データベース-1b-base", "base", "データベース"),
+        ("", None, None),
+    ],
+)
+def test_kinds_and_families_that_names_state(
+    name: str, kind: str | None, family: str | None
+) -> None:
+    assert (kind_in_name(name), family_in_name(name)) == (kind, family)
 
 
 DATE = "[[released]] 1: expected 'date', a date from 1950 to 2100"
@@ -432,7 +479,7 @@ SIZE = "[[parameters]] 1: expected 'billions', a number"
 ONE = PARAMETERS.format(n="1")
 WRONG = {
     "released = 3": DATE,
-    "[models]": "unknown key 'models': expected 'released' or 'parameters'",
+    "[models]": "unknown key 'models': expected one of released, parameters",
     "[[released]": "invalid TOML: ",
     RELEASED.format(date="2024-02-30"): "invalid TOML: ",
     **{
@@ -448,6 +495,11 @@ WRONG = {
     ONE.replace('["a/b"]', '"a/b"'): SIZE,
     ONE.replace('"a/b"', "3"): SIZE,
     "\udcff": "not UTF-8",
+    PRICE.replace("0.6", "-1"): "[[price]] 1: expected 'per_million'",
+    PRICE.replace("USD", "$"): "[[price]] 1: expected 'per_million'",
+    TEXT.format(kind="weights", value="half"): "expected 'weights', one of open, closed",
+    TEXT.format(kind="kind", value="chat"): "'kind', one of base, instruct, reasoning",
+    TEXT.format(kind="family", value="x" * 201): "'family', a text of up to 200 characters",
 }
 
 

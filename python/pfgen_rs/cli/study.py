@@ -8,16 +8,17 @@ from typing import Annotated, Any, get_args
 
 import typer
 from rich.console import RenderableType
+from rich.table import Table
 
 import pfgen_rs
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.io.text import counted
-from pfgen_rs.lazy import Figure
+from pfgen_rs.lazy import Figure, pl
 from pfgen_rs.metrics.settings import Metric
 
-app = group("Repeat the papers' studies: correlations of metrics, sources and other benchmarks.")
+app = group("Repeat the papers' studies, and analyse questions.")
 
 LEADERBOARD = (
     "A checkout of pfgen-bench, a leaderboard.json or .parquet, "
@@ -203,10 +204,55 @@ def against(
     _print(output_format, found, lambda: _against_parts(found))
 
 
+@app.command()
+def questions(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKOUT|RUN…",
+            help="A checkout of pfgen-bench, or runs as for `score`, of at least 10 models.",
+        ),
+    ],
+    benchmark: options.BenchmarkName = None,
+    agreement: Annotated[
+        float,
+        typer.Option(metavar="TAU", help="Kendall's τ from which a subset ranks like the whole."),
+    ] = 0.9,
+    splits: Annotated[
+        int, typer.Option(metavar="N", help="How often models are split to find and test a subset.")
+    ] = 200,
+    level: options.Level = 0.95,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of halves and splits.")] = 0,
+    output_format: options.Rows = "table",
+) -> None:
+    """Analyse questions: how hard they are, how well they tell models apart, and which few would do.
+
+    The best run of each model counts, so that several runs of one are not taken for evidence. Uses the
+    result.json of each run; runs without one are scored first, with the given benchmark or the checkout's
+    questions.
+
+    Difficulty is the mean score, high for an easy question; r correlates the question with the sum of the
+    others over models; slope and loading are those of a model with two parameters a question (score =
+    difficulty + slope · ability + error), fitted by maximum likelihood. Subsets are found with some families
+    of models and tested with the others. Requires `pip install 'pfgen_rs[study]'`.
+
+    For example:
+
+    - `pfgen-rs study questions pfgen-bench`
+
+    - `pfgen-rs study questions 'runs/*' -b pfgen-bench --agreement 0.95 --format csv`
+    """
+    chosen = {"agreement": agreement, "splits": splits, "level": level, "seed": seed}
+    score = options.ReadingOptions().score_with
+    found = pfgen_rs.studies.study_questions(runs, benchmark, score=score, **chosen)
+    _print(output_format, found, lambda: _question_parts(found))
+
+
 def _print(
     output_format: str,
     study: pfgen_rs.studies.AgainstStudy
     | pfgen_rs.studies.MetricStudy
+    | pfgen_rs.studies.QuestionStudy
     | pfgen_rs.studies.SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
@@ -251,6 +297,44 @@ def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:
         spread.add_row(terminal.cell(name), *(terminal.cell(f"{value:.4f}") for value in values))
     title = f"metrics over {counted(len(found.runs), 'run')}"
     return [_correlation_table(found.matrix, title), spread]
+
+
+def _question_parts(found: pfgen_rs.studies.QuestionStudy) -> list[RenderableType]:
+    """Returns the table of questions, as many columns as fit, what is told of the whole, and its tables."""
+    title = (
+        f"{counted(len(found.texts), 'question')}, {counted(len(found.found['models']), 'model')}"
+    )
+    frame, short = (
+        found.frame(),
+        ("id", "difficulty", "discrimination", "loading", "misjudged", "z"),
+    )
+    columns = (
+        "id",
+        "difficulty",
+        "spread",
+        *short[2:4],
+        "slope",
+        "tau_without",
+        "change",
+        *short[4:],
+    )
+    questions = [_frame_table(frame.select(names), title) for names in (columns, short)]
+    tables = [_frame_table(table, title) for title, table in found.tables().items() if len(table)]
+    order = f"as all models choose them: {', '.join(found.found['subset']['order'])}"
+    return [terminal.first_that_fits(*questions), *tables, terminal.cell(order)]
+
+
+def _frame_table(frame: pl.DataFrame, title: str) -> Table:
+    from pfgen_rs.studies.metrics import correlation_text
+
+    shown = [name.replace("_", " ") for name in frame.columns]
+    names = [name for name in frame.columns if frame[name].dtype == pl.String]
+    rows = [
+        [each if isinstance(each, int | str) else correlation_text(each) for each in row]
+        for row in frame.rows()
+    ]
+    numbers = set(shown) - set(names)
+    return terminal.new_table(*shown, numbers=numbers, names=names, title=title, rows=rows)
 
 
 def _source_parts(found: pfgen_rs.studies.SourceStudy, metric: str) -> list[RenderableType]:

@@ -16,7 +16,8 @@ from pfgen_rs.judge.agreement.measures import majority
 from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Rule, column_codes, winner_probabilities
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.site import pages
-from pfgen_rs.report.site.own_page import ALONE, OwnPage, Place
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 
 __all__ = ["verdict_page", "write_verdict_page"]
 
@@ -354,7 +355,7 @@ def write_verdict_page(
     return view
 
 
-def verdict_page(view: VerdictView, place: Place = ALONE) -> OwnPage:
+def verdict_page(view: VerdictView, place: Frame = ALONE) -> OwnPage:
     """Returns the page of verdicts, which raises what `agree` raises when it is made."""
     starts = chunk_starts(view)
     data = {
@@ -367,13 +368,13 @@ def verdict_page(view: VerdictView, place: Place = ALONE) -> OwnPage:
 
 
 def _page_of(
-    view: VerdictView, data: Mapping[str, Any], place: Place, payloads: Mapping[str, Any]
+    view: VerdictView, data: Mapping[str, Any], place: Frame, payloads: Mapping[str, Any]
 ) -> bytes:
     summaries = [_summary(judge, view.humans) for judge in view.judges]
     return pages.render(
         "verdicts",
         parts=("blocks", "statistics", *_OWN),
-        **place.about,
+        frame=place,
         summaries=summaries,
         between=summaries[0]["agreement"].rater_agreement,
         pairs=len(view.pairs),

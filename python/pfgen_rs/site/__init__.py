@@ -1,1 +1,1 @@
-"""One site for everything that a lab measures: its sources and configuration, and a kit to publish it."""
+"""What a site is made of: results of every kind, whose names of models are matched."""

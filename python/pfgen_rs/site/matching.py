@@ -187,8 +187,12 @@ def _groups(
         spelled.setdefault(identity(name), set()).add(name)
     by_words: dict[tuple[str, ...], list[_Group]] = {}
     for says, own in spelled.items():
-        group = _Group(says, frozenset(own), bool(own & first[0]))
-        by_words.setdefault(says.words, []).append(group)
+        runs = sorted(own & first[0])
+        alike = {name.casefold() for name in runs}
+        parts = [own] if len(alike) < 2 else [own.difference(runs), *({name} for name in runs)]
+        by_words.setdefault(says.words, []).extend(
+            _Group(says, frozenset(part), bool(part & first[0])) for part in parts if part
+        )
     models: dict[str, str] = {}
     unclear: dict[str, list[str]] = {}
     for groups in by_words.values():

@@ -252,8 +252,9 @@ def _questions(run: _Run) -> Finding:
 def _model(run: _Run, facts: ModelFacts) -> Finding:
     if run.model is None:
         return Finding("model", "fail", "config.json names no model: add the key model")
-    known = {"size": facts.parameters_of(run.model), "release": facts.released_of(run.model)}
-    unknown = [name for name, fact in known.items() if fact is None]
+    known = facts.of(run.model)
+    needed = {"parameters": "size", "released": "release"}
+    unknown = [name for kind, name in needed.items() if kind not in known]
     if unknown:
         problem = f"{' and '.join(unknown)} not known: state them in models.toml, with the source"
         return Finding("model", "note", problem)

@@ -1,4 +1,4 @@
-"""The studies of the papers: sources, metrics, and the leaderboard against other benchmarks."""
+"""Studies: sources, metrics, the leaderboard against other benchmarks, and what each question tells."""
 
 from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
@@ -10,6 +10,7 @@ from pfgen_rs.studies.metrics import (
     read_leaderboard,
     study_metrics,
 )
+from pfgen_rs.studies.questions import QuestionStudy, study_questions
 from pfgen_rs.studies.sources import SourceStudy, study_sources
 from pfgen_rs.studies.tables import BenchmarkTable, read_aliases, read_benchmark_table
 
@@ -21,6 +22,7 @@ __all__ = [
     "CorrelationMatrix",
     "Leaderboard",
     "MetricStudy",
+    "QuestionStudy",
     "SourceStudy",
     "model_key",
     "read_aliases",
@@ -28,5 +30,6 @@ __all__ = [
     "read_leaderboard",
     "study_against",
     "study_metrics",
+    "study_questions",
     "study_sources",
 ]

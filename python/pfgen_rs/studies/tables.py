@@ -29,7 +29,8 @@ from pfgen_rs.stats.checks import LARGEST, shown_value
 KEYS = "(names)"
 """The column that holds the keys of a mapping of names to values."""
 _VALUE = "value"  # the column of a mapping of names to single values
-_MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+"""What cells without a value say, in lower case."""
 _SHOWN = 12  # columns in an error
 _DEEPEST = 20
 _LONGEST_NAME = 1_000  # characters of a column's name, joined with dots
@@ -145,7 +146,7 @@ class BenchmarkTable:
         return [self._number(row.get(column), column, at) for at, row in enumerate(self.rows, 1)]
 
     def _number(self, value: object, column: str, row: int) -> float | None:
-        if value is None or (isinstance(value, str) and value.strip().casefold() in _MISSING):
+        if value is None or (isinstance(value, str) and value.strip().casefold() in MISSING):
             return None
         found = math.inf
         if isinstance(value, int | float | str) and not isinstance(value, bool):

@@ -13,7 +13,8 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import run_files
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.report.site.own_page import ALONE, OwnPage, Place
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 from pfgen_rs.stats import from_summary
 from pfgen_rs.training import curve
 from pfgen_rs.training.fixed_samples import STDERR, TASK_ANSWERS, TASK_COLUMNS
@@ -71,7 +72,7 @@ def write_page(
     curve_page(read_runs([folder, *compare])).write(path)
 
 
-def curve_page(runs: Sequence[Run], place: Place = ALONE) -> OwnPage:
+def curve_page(runs: Sequence[Run], place: Frame = ALONE) -> OwnPage:
     """Returns the page of the first run's curve beside the others; see `write_page` for limits and errors."""
     signature = runs[0].about.get("signature")
     check_alike(signature, runs[1:])
@@ -85,7 +86,7 @@ def curve_page(runs: Sequence[Run], place: Place = ALONE) -> OwnPage:
     index = place.name(_INDEX)
     payloads[index] = {**figures, "runs": named, "steps": steps, "questions": questions}
     about = {
-        **place.about,
+        "frame": place,
         **figures,
         "runs": runs,
         "differing": _differing(runs),

@@ -18,7 +18,8 @@ from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.report.site import pages
-from pfgen_rs.report.site.own_page import ALONE, OwnPage, Place
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 from pfgen_rs.stats.permutation import shown_p
 
 
@@ -36,7 +37,7 @@ def write_report_page(
 
 
 def report_page(
-    report: Report, runs: Sequence[ReportRun], place: Place = ALONE
+    report: Report, runs: Sequence[ReportRun], place: Frame = ALONE
 ) -> tuple[OwnPage, int]:
     """Returns the page of a report, and the number of its samples; `runs` as for `write_report_page`."""
     by_name = {run.name: run for run in runs}
@@ -47,7 +48,7 @@ def report_page(
     starts = report_chunk_starts(table)
     chunks = report_chunks(table, len(ordered), starts)
     about = {
-        **place.about,
+        "frame": place,
         "samples": len(table),
         "data": {"index": place.name(INDEX), "chunks": [place.name(name) for name in chunks]},
     }

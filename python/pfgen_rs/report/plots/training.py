@@ -3,7 +3,7 @@
 import re
 from functools import partial
 from itertools import cycle
-from typing import Literal, Unpack
+from typing import Any, Unpack
 
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
@@ -11,20 +11,30 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
+from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curves
 from pfgen_rs.report.plots.points import bounds_of
-
-LearningAxis = Literal["step", "tokens"]
 
 _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
 
 
-@plot_kind("learning", "score and metrics during training, from a curve.parquet", options=["x"])
+@plot_kind(
+    "learning",
+    "score and metrics during training, from a curve.parquet, or one column of several",
+    options=["x", "y"],
+)
 def _learning(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `learning`."""
-    curve = read_curve_rows(request.paths)
-    return Plot(curve, partial(learning_curve, curve, x=request.x))
+    curves = read_curves(request.paths)
+    x, y = request.x or "step", request.y or "score"
+    if len(curves) == 1 and request.y is None:
+        [curve] = curves.values()
+        return Plot(curve, partial(learning_curve, curve, x=x))
+    table = pl.concat(
+        [curve.select(pl.lit(name).alias("series"), pl.all()) for name, curve in curves.items()],
+        how="diagonal_relaxed",
+    )
+    return Plot(table, partial(learning_curves, table, x=x, y=y))
 
 
 @plot_kind("steps", "score against training step", of_sites=True)
@@ -41,7 +51,7 @@ def _steps(request: PlotRequest) -> Plot:
 def learning_curve(
     curve: "pl.DataFrame",
     *,
-    x: LearningAxis = "step",
+    x: str = "step",
     **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw the score with its interval as a band, and its three parts, against steps or tokens.
@@ -50,8 +60,7 @@ def learning_curve(
     `score_low`, `score_high`, as in `StepEvaluator.curve`. Rows with missing values are left out. The
     baseline, the score at step 0, is a horizontal line. Raises `PlotError` if there is nothing to draw.
     """
-    if x not in _AXES:
-        raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
+    _check_axis(x)
     rows = drawable(curve, [], [x, "score", *PARTS]).sort(x)
     with drawing(**options) as look:
         figure = look.figure(look.title, "Score during training", 8, 4.8)
@@ -66,6 +75,25 @@ def learning_curve(
         figure.legend(loc="outside lower center", ncols=4)
         first, last = rows["score"][0], rows["score"][-1]
         return finish(figure, f"{look.say('Score')}: {first:.4f} → {last:.4f}; n = {len(rows)}")
+
+
+def _check_axis(x: str) -> None:
+    if x not in _AXES:
+        raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
+
+
+def learning_curves(
+    curves: "pl.DataFrame", *, x: str = "step", y: str = "score", **options: Unpack[LookOptions]
+) -> Figure:
+    """Draw a column of several learning curves against steps or tokens, with its interval where it has one.
+
+    `curves`: a column `series`, and others as for `learning_curve`. Raises `PlotError` if there is nothing to
+    draw, and for more than 12 curves.
+    """
+    _check_axis(x)
+    rows = drawable(curves, ["series"], [x, y]).sort("series", x, maintain_order=True)
+    with drawing(**options) as look:
+        return _draw_lines(look, "Score during training", rows, x, y)
 
 
 def _score_line(axes: Axes, rows: "pl.DataFrame", x: str, look: Look) -> None:
@@ -131,34 +159,50 @@ def score_steps(runs: "pl.DataFrame", **options: Unpack[LookOptions]) -> Figure:
     found by `series`. Raises `PlotError` if there are none, and for more than 12 series.
     """
     found = series(drawable(runs, ["model", "run"], ["score"]))
-    lines = found.partition_by("series", maintain_order=True)
+    with drawing(**options) as look:
+        return _draw_lines(look, "Score by training step", found, "step", "score")
+
+
+def _draw_lines(look: Look, usual: str, rows: "pl.DataFrame", x: str, y: str) -> Figure:
+    """Draw a line for each `series`, in the order of the rows."""
+    lines = rows.partition_by("series", maintain_order=True)
     if len(lines) > MOST:
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
-    with drawing(**options) as look:
-        figure = look.figure(look.title, "Score by training step", 8, 4.6)
-        axes = figure.subplots()
-        for part, colour, dash, marker in zip(
-            lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
-        ):
-            _series_line(axes, part, look, colour=colour, dash=dash, marker=marker)
-        axes.set(xlabel=look.say("Step"), ylabel=look.say("Score (95 % interval)"))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
-        description = f"{look.say('Runs')}: {len(found)}; {look.say('Series')}: {len(lines)}"
-        return finish(figure, description)
+    figure = look.figure(look.title, usual, 8, 4.6)
+    axes = figure.subplots()
+    looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
+    for part, (colour, dash, marker) in zip(lines, looks, strict=False):
+        _series_line(axes, part, look, (x, y), colour=colour, dash=dash, marker=marker)
+    said = "Score (95 % interval)" if y == "score" else y.capitalize()
+    axes.set(xlabel=look.say(_AXES[x]), ylabel=look.name(look.say(said)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
+    description = f"{look.say('Runs')}: {len(rows)}; {look.say('Series')}: {len(lines)}"
+    return finish(figure, description)
 
 
 def _series_line(
-    axes: Axes, part: "pl.DataFrame", look: Look, *, colour: str, dash: str, marker: str
+    axes: Axes,
+    part: "pl.DataFrame",
+    look: Look,
+    columns: tuple[str, str],
+    *,
+    colour: str,
+    dash: str,
+    marker: str,
 ) -> None:
+    x, y = columns
     name = look.name(part["series"][0] or look.say("Score"))
-    steps = part["step"].to_numpy()
-    axes.plot(
-        steps, part["score"].to_numpy(), dash, color=colour, marker=marker, markersize=5, label=name
-    )
-    if {"score_low", "score_high"} <= set(part.columns):
-        low, high = bounds_of(part)
+    places, is_marked = part[x].to_numpy(), len(part) <= _MARKED
+    shape: dict[str, Any] = {
+        "color": colour,
+        "marker": marker if is_marked else None,
+        "markersize": 5,
+    }
+    axes.plot(places, part[y].to_numpy(), dash, label=name, **shape)
+    if {f"{y}_low", f"{y}_high"} <= set(part.columns):
+        low, high = bounds_of(part, (f"{y}_low", f"{y}_high"))
         if len(part) == 1:
-            axes.vlines(steps, low, high, color=colour, linewidth=1.6)
+            axes.vlines(places, low, high, color=colour, linewidth=1.6)
             return
-        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)

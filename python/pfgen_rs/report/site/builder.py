@@ -27,7 +27,7 @@ from pfgen_rs.report.site import (
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
-from pfgen_rs.report.site.pages import Frame, Look, Nav, Text
+from pfgen_rs.report.site.pages import Frame, Look, Nav, Text, vendored
 
 FRONT = (("overview", models_page.OVERVIEW_PAGE), ("models", models_page.MODELS_PAGE))
 BENCHMARK = ("benchmark", "benchmark/index.html")
@@ -92,7 +92,7 @@ class Site:
     """What a site is made of besides its runs; values as for `build`.
 
     `benchmark`: `None` for a site without runs. `lead`: what the site is, in its own words. `pages`: further
-    pages, by name (a key of strings) and path, with what makes their files.
+    pages, listed nowhere else. `files`: further files by path, such as a logo.
     """
 
     folder: SiteFolder
@@ -104,6 +104,7 @@ class Site:
     look: Look = Look()  # noqa: RUF009 - it cannot change
     lead: Text | None = None
     pages: Sequence[boards.Section] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(
         self,
@@ -135,6 +136,7 @@ class Site:
             if failed or not is_complete:
                 paths = {run: paths[run] for run in found}
                 self._write_front(paths, frame, is_complete=True)
+            self._write_part("files", "", self.files)
             self._write_models(key, paths, frame)
             self._write_sections(key, frame)
             self.folder.finish(None if failed else whole)
@@ -180,6 +182,7 @@ class Site:
                 models_page.model_script()[0],
                 f"{models_page.BOARD}.js",
                 f"{models_page.MEANS}.js",
+                *dict(vendored()),
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
                 *({run_page.run_script()[0], *windows} if pages else ()),
                 *(f"{name}.js" for name in names),
@@ -215,13 +218,13 @@ class Site:
             self.board,
             frame=frame.of(models_page.MODELS_PAGE),
             signature=self.signature,
-            pages=paths,
             comparison=comparison,
         )
         found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
         found |= [
-            _script(models_page.BOARD, boards.payload(self.board, paths)),
+            _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
             _script(models_page.MEANS, boards.means(self.board)),
+            *vendored(),
         ]
         self._write_part("front", "", found)
 
@@ -252,7 +255,7 @@ class Site:
         for section in (*self.board.sections, *self.pages):
             own = digest_of(key, section.key)
             if self.folder.kept(f"section {section.path}", own) is None:
-                files = dict(section.files(frame.of(section.path)))
+                files = dict(section.files(frame.of(section.path, section.nav)))
                 self._write_part(f"section {section.path}", own, files)
         for kind in SECTIONS:
             if (kind, path := f"{kind}/index.html") in frame.nav:
@@ -286,27 +289,32 @@ class Site:
         self._write_part("comparison", "", {f"{COMPARISON}.js": script, COMPARISON_PAGE: page})
 
     def _write_benchmark(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
-        key = digest_of(key, self.samples)
-        if self.folder.kept("benchmark", key) is not None:
-            return
-        path = BENCHMARK[1]
-        page = benchmark_page.benchmark_page(benchmark, frame=frame.of(path), samples=self.samples)
-        # A copy has an index of its own, which is not kept: one at a time is in memory.
-        references = (
-            _script(
-                benchmark_page.references_payload_name(question),
-                benchmark_page.references_payload(copy(question)),
+        if self.folder.kept("references", key) is None:
+            # A copy has an index of its own, which is not kept: one at a time is in memory.
+            references = (
+                _script(
+                    benchmark_page.references_payload_name(question),
+                    benchmark_page.references_payload(copy(question)),
+                )
+                for question in benchmark
             )
-            for question in benchmark
-        )
-        self._write_part("benchmark", key, {path: page, **dict(references)})
+            self._write_part("references", key, dict(references))
+        path, entries = BENCHMARK[1], self.board.entries
+        scores = [[run.run, run.estimate.trial_se, run.questions] for run in entries]
+        key = digest_of(key, self.samples, scores, benchmark_page.is_fitted())
+        if self.folder.kept("benchmark", key) is None:
+            page = benchmark_page.benchmark_page(
+                benchmark, frame=frame.of(path), samples=self.samples, entries=entries
+            )
+            self._write_part("benchmark", key, {path: page})
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
-        key = digest_of(key, plots_page.plots_key(entries))
+        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return
-        found = plots_page.plots_files(entries, benchmark, frame=frame.of(PLOTS[1]))
+        found = plots_page.plots_files(entries, benchmark, known, frame=frame.of(PLOTS[1]))
         files = dict(found)
         self.folder.plan(files)
         self._write_part("plots", key, files)

@@ -16,7 +16,12 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
-_DRAWING = ("ranking", "board", "drawings")
+_DRAWING = (
+    *("statistics", "flips", "ranking", "board", "table_export"),
+    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
+)
+MODELS_PARTS = (*_DRAWING, "cells", "filters", "virtual", "weights", "tray", "models")
+"""What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
 
@@ -43,25 +48,19 @@ def overview_page(
     )
 
 
-def models_page(
-    board: Board, *, frame: Frame, signature: str, pages: Mapping[str, str], comparison: str | None
-) -> bytes:
+def models_page(board: Board, *, frame: Frame, signature: str, comparison: str | None) -> bytes:
     """Returns the page with the table of models, which its script makes of the board.
 
-    `pages`: paths of the pages of runs within the site, by run. `comparison`: path of the page that compares
-    runs, if there is one. Without scripts it has the best run of each ranked model.
+    `comparison`: path of the page that compares runs, if there is one. Without scripts it has the best run of
+    each model that has runs.
     """
-    best = [model.runs[0] for model in board.models if model.runs and not model.is_system]
     return render(
         "models",
-        parts=(*_DRAWING, "models"),
+        parts=MODELS_PARTS,
         frame=frame,
         here="models",
         signature=signature,
-        board=board,
         rows=[model for model in board.models if model.runs],
-        pages=pages,
-        axis=charts.Axis.of_most([_interval(run) for run in best]),
         data={
             "board": BOARD,
             "means": MEANS,

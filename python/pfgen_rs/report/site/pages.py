@@ -49,15 +49,26 @@ class Look(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What a page of a site is given: the path from it to the site's folder, the site's pages, their look."""
+    """Where a page stands within a site; by default it is the whole site.
+
+    `root`: path from the page to the site's folder. `nav`: the site's pages; `here`: to which of them it
+    belongs. `folder`: of the page and its data, empty or with a slash at its end.
+    """
 
     root: str = ""
     nav: Nav = ()
     look: Look = Look()
+    here: str = ""
+    folder: str = ""
 
-    def of(self, path: str) -> "Frame":
+    def of(self, path: str, here: str = "") -> "Frame":
         """Returns the frame of the page at a path within the site."""
-        return self._replace(root="../" * path.count("/"))
+        folder = path[: path.rfind("/") + 1]
+        return self._replace(root="../" * path.count("/"), folder=folder, here=here)
+
+    def name(self, payload: str) -> str:
+        """Returns the name of a payload: its path within the site, so no two pages share one."""
+        return self.folder + payload
 
 
 ALONE = Frame()
@@ -111,7 +122,7 @@ def render(
     texts = strings(names)
     found = _environment().get_template(f"{template}.html.j2")
     context["policy"] = assets.policy(images=images or frame.look.logo is not None)
-    page = found.render(**frame._asdict(), assets=assets, icon=_icon(), t=texts, **context)
+    page = found.render({**frame._asdict(), **context}, assets=assets, icon=_icon(), t=texts)
     return page.encode()
 
 
@@ -169,6 +180,12 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
     text = f"const pfgenStrings = {texts};{_joined_assets(names, 'js')}"
     content = text.encode()
     return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
+
+
+def vendored() -> list[tuple[str, bytes]]:
+    """Returns paths and contents of the libraries that pages of a site load when they draw."""
+    folder = resources.files("pfgen_rs.report.site") / "assets" / "vendor"
+    return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
 @cache

@@ -4,7 +4,7 @@
   const rounding = 1e-9; // of sums in another order
   const beyond = 50; // flips that may reach further than a significant difference
   const steps = 256; // of r, for what a step down leaves out
-  const slice = 30; // milliseconds, after which the page has its turn
+  const slice = 6; // milliseconds, after which the page has its turn
 
   /** Of two runs: Student's paired t, its correction for skewness as `r`, and what makes an `r` of a flipped sum of differences. */
   const compared = (first, second) => {
@@ -128,35 +128,34 @@
       }
     };
 
+    /** Compares a run with the others: raises the largest r of each flip at their step, and returns their r, below 0 if it is worse. */
+    const against = (i, others, most) => {
+      const each = others.map((j) => compared(runs[i], runs[j]));
+      each.forEach(({ r, scale }, k) => raise(most[Math.floor(r * steps)], sums[i], sums[others[k]], scale));
+      return Float64Array.from(each, ({ t, r }) => Math.sign(t) * r);
+    };
+
     const joint = async (numbers, signal) => {
       const ranges = own(numbers);
-      const n = numbers.length;
-      if (n < 2) return ranges;
       sums ??= flipped();
       const most = Array.from({ length: steps + 1 }, () => new Float64Array(flips));
-      const found = new Float64Array((n * (n - 1)) / 2); // r, less than 0 if the second is better
-      let [at, begun] = [0, performance.now()];
-      for (const [place, i] of numbers.entries()) {
-        for (const j of numbers.slice(place + 1)) {
-          const { t, r, scale } = compared(runs[i], runs[j]);
-          raise(most[Math.floor(r * steps)], sums[i], sums[j], scale);
-          found[at++] = Math.sign(t) * r;
-        }
+      const found = [];
+      let begun = performance.now();
+      for (let i = 0; i < numbers.length; i += 1) {
+        found.push(against(numbers[i], numbers.slice(i + 1), most));
         if (performance.now() - begun < slice) continue;
         await new Promise((resume) => { setTimeout(resume); }); // the page has its turn
         signal?.throwIfAborted();
         begun = performance.now();
       }
       const limit = limitOf(most);
-      const [low, high] = [new Array(n).fill(1), new Array(n).fill(n)];
-      at = 0;
-      for (let i = 0; i < n; i += 1) {
-        for (let j = i + 1; j < n; j += 1, at += 1) {
-          if (!(Math.abs(found[at]) > limit)) continue;
-          high[found[at] > 0 ? i : j] -= 1;
-          low[found[at] > 0 ? j : i] += 1;
-        }
-      }
+      const [low, high] = [numbers.map(() => 1), numbers.map(() => numbers.length)];
+      found.forEach((others, i) => others.forEach((r, k) => {
+        if (!(Math.abs(r) > limit)) return;
+        const [above, below] = r > 0 ? [i, i + 1 + k] : [i + 1 + k, i];
+        high[above] -= 1;
+        low[below] += 1;
+      }));
       return ranges.map((range, i) => [Math.min(range[0], low[i]), Math.max(range[1], high[i])]);
     };
 
