@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.source import read_toml
 from pfgen_rs.llm_jp_eval.registry import typed
 from pfgen_rs.report.site.about_page import About
-from pfgen_rs.report.site.pages import Look
+from pfgen_rs.site.build import SitePlan
+from pfgen_rs.site.sources import given
 
 FILE = "site.toml"
 LARGEST_LOGO = 200_000
@@ -83,32 +84,20 @@ class SiteConfig(About):
     accent: Accent = Accent()
     path: Path = Path(FILE)
 
-    def file(self, name: str) -> Path | None:
-        """Returns the path of a named file; `None` for none."""
+    def plan(self) -> SitePlan:
+        """Returns what the site is made of."""
+        return SitePlan(
+            [given(self.path.parent / source) for source in self.sources],
+            self.benchmark,
+            self._file(self.aliases),
+            self._file(self.facts),
+            self,
+            self.accent.css(),
+            self._file(self.logo),
+        )
+
+    def _file(self, name: str) -> Path | None:
         return self.path.parent / name if name else None
-
-    @property
-    def look(self) -> Look:
-        """How pages look."""
-        logo = f"assets/logo{PurePosixPath(self.logo).suffix.lower()}" if self.logo else None
-        return Look((self.title.ja, self.title.en), logo, self.accent.css())
-
-    def logo_files(self) -> dict[str, bytes]:
-        """Returns the logo by its path within the site, if there is one. Raises `InputError`."""
-        path, place = self.file(self.logo), self.look.logo
-        if path is None or place is None:
-            return {}
-        try:
-            content = path.read_bytes()[: LARGEST_LOGO + 1]
-        except OSError as error:
-            raise InputError(f"logo: {unreadable(error)}", path=path) from error
-        if len(content) > LARGEST_LOGO:
-            raise InputError(
-                f"logo: more than {LARGEST_LOGO:,} bytes: choose a smaller one", path=path
-            )
-        if path.suffix.lower() == ".svg" and _RUNS.search(content):
-            raise InputError("logo: contains scripts or other active content: remove it", path=path)
-        return {place: content}
 
 
 def read_site(path: str | Path) -> SiteConfig:
@@ -138,9 +127,19 @@ def _check(found: SiteConfig) -> None:
         raise InputError(
             f"'citation.key' must be letters, digits, - and _, not {found.citation.key!r:.60}"
         )
-    name = PurePosixPath(found.logo)
-    if found.logo and (
-        name.suffix.lower() not in _LOGOS or name.is_absolute() or ".." in name.parts
-    ):
-        expected = f"a file below the folder of {FILE}, {', '.join(_LOGOS)}"
-        raise InputError(f"'logo' must be {expected}, not {found.logo!r:.60}")
+    if found.logo:
+        _check_logo(found.path.parent / found.logo)
+
+
+def _check_logo(path: Path) -> None:
+    if path.suffix.lower() not in _LOGOS:
+        raise InputError(f"logo: expected a file that ends in {', '.join(_LOGOS)}", path=path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_LOGO + 1)
+    except OSError as error:
+        raise InputError(f"logo: {unreadable(error)}", path=path) from error
+    if len(content) > LARGEST_LOGO:
+        raise InputError(f"logo: more than {LARGEST_LOGO:,} bytes: choose a smaller one", path=path)
+    if path.suffix.lower() == ".svg" and _RUNS.search(content):
+        raise InputError("logo: contains scripts or other active content: remove it", path=path)

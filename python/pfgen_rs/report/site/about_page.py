@@ -139,14 +139,14 @@ def about_files(
     about: About,
     runs: Sequence[ListedRun],
     *,
-    notes: Sequence[str] = (),
+    unmatched: Sequence[tuple[str, str]] = (),
     sources: Sequence[str] = (),
     frame: pages.Frame,
     signature: str = "",
 ) -> list[tuple[str, bytes]]:
     """Returns the page and its citations, as paths within the site with their contents.
 
-    `notes`: which names did not match, in English (`Matching.notes`). `sources`: where facts about models
+    `unmatched`: names of models that no run has, each with its source. `sources`: where facts about models
     come from.
     """
     ordered = sorted(runs, key=lambda run: (-(run.day.toordinal() if run.day else 0), run.name))
@@ -160,7 +160,7 @@ def about_files(
         kinds=kinds(runs),
         changes=[(day, list(same)) for day, same in groupby(ordered, key=lambda run: run.day)],
         bibtex=about.bibtex(newest),
-        notes=notes,
+        unmatched=unmatched,
         sources=sorted(set(sources)),
         version=fixed_part().rpartition(":")[2],
     )
