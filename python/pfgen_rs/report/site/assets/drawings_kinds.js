@@ -52,16 +52,17 @@
     const best = { look: 6, name: t("draw_best"), get: (column) => d3.max(valuesOf(column)) };
     const median = { look: 3, name: t("draw_median"), get: (column) => d3.median(valuesOf(column)) };
     const series = model ? [of(model, 0), median, best] : first.map(of);
+    const values = (column) => series.map(({ get }) => get(column));
     const base = {
       title: model ? `${t("draw_categories")}: ${labelOf(model)}` : t("draw_categories"),
       notes: model ? [t("draw_of_shown", { n: rows.length })] : [t("draw_reach", { n: rows.length }), ...some(first, rows)],
-      table: model ? { head: ["category", "model", "median", "best"].map((key) => t(`draw_${key}`)), rows: known.map((column) => [label(column), ...series.map(({ get }) => get(column))]) }
+      table: model ? { head: ["category", "model", "median", "best"].map((key) => t(`draw_${key}`)), rows: known.map((column) => [label(column), ...values(column)]) }
         : pfgen.marks.tabled(rows, known),
     };
     if (!known.length) return nothing(base);
     const [start, tall] = [left(width), 26];
     const height = known.length * tall + edge.top + edge.bottom;
-    const x = scaleOf(number("draw_value", 3), known.flatMap((column) => [...valuesOf(column), ...series.map(({ get }) => get(column)).filter(isKnown)]), [start, width - edge.right]);
+    const x = scaleOf(number("draw_value", 3), known.flatMap((column) => [...valuesOf(column), ...values(column).filter(isKnown)]), [start, width - edge.right]);
     const lines = known.map((column, i) => {
       const y = edge.top + tall * (i + 0.5);
       const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
@@ -109,7 +110,7 @@
     const base = {
       title: t("draw_questions"),
       notes: [...(known.length < rows.length ? [t("draw_no_means", { n: rows.length - known.length, all: rows.length })] : []), ...some(own, known)],
-      table: { head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))], rows: own.map(({ one, means }) => [one.label, ...means]) },
+      table: { head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))], rows: own.map(({ one, means }) => [one.label, ...means.slice(0, count)]) },
     };
     if (!own.length) return nothing(base);
     const order = pfgen.marks.clustered(own.map(({ means }) => means.slice(0, count))).map((i) => own[i]);
