@@ -24,7 +24,7 @@ from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import draw, plot_kinds
-from pfgen_rs.report.plots.inputs import PlotRequest, read_curves
+from pfgen_rs.report.plots.inputs import PlotRequest, read_curve
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import FRONT, build
 from pfgen_rs.report.site.pages import Frame
@@ -428,4 +428,4 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     place.parent.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
-    assert read_curves([str(place)])["."].to_dict(as_series=False) == {"a": [1]}
+    assert read_curve(str(place)).to_dict(as_series=False) == {"a": [1]}

@@ -85,19 +85,16 @@ def dated(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def curve_table(count: int = 3) -> pl.DataFrame:
+def curves(count: int = 3) -> dict[str, pl.DataFrame]:
     random = np.random.default_rng(count)
     steps = np.arange(0, 500, 100)
-    parts = [
-        pl.DataFrame({"step": steps, "score": random.uniform(0, 1, 5)}).select(
-            pl.lit(f"lr{i}-漢字").alias("series"),
-            pl.all(),
-            score_low=pl.col("score") - 0.1,
-            score_high=pl.col("score") + 0.1,
+    bounds = {"score_low": pl.col("score") - 0.1, "score_high": pl.col("score") + 0.1}
+    return {
+        f"lr{i}-漢字": pl.DataFrame({"step": steps, "score": random.uniform(0, 1, 5)}).with_columns(
+            **bounds
         )
         for i in range(count)
-    ]
-    return pl.concat(parts)
+    }
 
 
 def panels(table: pl.DataFrame, **look: Any) -> Figure:
@@ -116,7 +113,7 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "released": lambda t, **look: plots.scatter(dated(t), "released", "price", **look),
     "panels": panels,
     "questions": lambda t, **look: plots.question_map(plots.clustered(question_table(t)), **look),
-    "learning": lambda _, **look: plots.learning_curves(curve_table(), **look),
+    "learning": lambda _, **look: plots.learning_curves(curves(), **look),
     "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
     "categories": lambda t, **look: plots.category_map(question_table(t), CATEGORIES, **look),
     "convergence": lambda _, **look: plots.convergence([sample(), sample()], **look),

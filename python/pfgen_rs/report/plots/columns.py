@@ -28,9 +28,9 @@ def table_of(request: PlotRequest, keys: Sequence[str]) -> "pl.DataFrame":
         for key in more
         if key not in runs.columns
     )
-    if "currency" in table.columns:  # prices in others are not comparable
-        usual = table["currency"].drop_nulls().mode().sort().first()
-        table = table.with_columns(pl.when(pl.col("currency") == usual).then("price"))
+    if table["currency"].count():  # prices in others cannot be compared
+        usual = table["currency"].drop_nulls().mode().min()
+        table = table.with_columns(pl.when(currency=usual).then("price").alias("price"))
     if "num_trials" in runs.columns:
         table = table.with_columns(trials="num_trials")
     for key in (key for key in keys if key.startswith(CATEGORY)):
@@ -69,21 +69,18 @@ def category_means(
     columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
     mean over questions). One row per run, by descending `all`; one column, `category:NAME`, per category.
     """
-    found = _with_categories(scores, categories)
-    order = list(dict.fromkeys(category or "?" for category in categories.values()))
-    table = found.group_by("name", maintain_order=True).agg(
-        pl.col("score").mean().alias("all"),
-        *(
-            pl.col("score").filter(pl.col("category") == name).mean().alias(f"{CATEGORY}{name}")
-            for name in order
-        ),
+    rows = drawable(scores, ["name"], ["score"]).group_by("name", maintain_order=True)
+    known = pl.col("name").replace_strict(dict(overall or {}), default=pl.col("score"))
+    parts = category_intervals(scores, categories).with_columns(
+        category=CATEGORY + pl.col("category")
     )
-    known = pl.col("name").replace_strict(
-        dict(overall or {}), default=None, return_dtype=pl.Float64
+    wide = parts.pivot("category", index="name", values="score")
+    table = (
+        rows.agg(pl.col("score").mean())
+        .select("name", all=known)
+        .join(wide, on="name", maintain_order="left")
     )
-    return table.with_columns(known.fill_null(pl.col("all")).alias("all")).sort(
-        "all", descending=True, maintain_order=True
-    )
+    return table.sort("all", descending=True, maintain_order=True)
 
 
 def category_intervals(
@@ -94,10 +91,12 @@ def category_intervals(
     Arguments as of `category_means`. Columns `name`, `category`, `score`, `score_low`, `score_high`; bounds
     are null for one question.
     """
-    by_category = _with_categories(scores, categories).group_by(
-        "category", "name", maintain_order=True
+    named = {key: name or "?" for key, name in categories.items()}
+    order = {name: place for place, name in enumerate(dict.fromkeys(named.values()))}
+    found = drawable(scores, ["name", "question_id"], ["score"]).with_columns(
+        category=pl.col("question_id").replace_strict(named, default="?", return_dtype=pl.String)
     )
-    table = by_category.agg(
+    table = found.group_by("category", "name", maintain_order=True).agg(
         pl.col("score").mean(), n=pl.len(), error=pl.col("score").std() / pl.len().sqrt()
     )
     reach = pl.col("error") * pl.col("n").replace_strict(
@@ -105,17 +104,5 @@ def category_intervals(
         return_dtype=pl.Float64,
     )
     bounds = {"score_low": pl.col("score") - reach, "score_high": pl.col("score") + reach}
-    order = {name or "?": place for place, name in enumerate(dict.fromkeys(categories.values()))}
-    placed = table.sort(pl.col("category").replace_strict(order), maintain_order=True)
+    placed = table.sort(pl.col("category").replace_strict(order, default=None), maintain_order=True)
     return placed.select("name", "category", "score", **bounds)
-
-
-def _with_categories(
-    scores: "pl.DataFrame", categories: Mapping[str, str | None]
-) -> "pl.DataFrame":
-    known = pl.col("question_id").replace_strict(
-        dict(categories), default=None, return_dtype=pl.String
-    )
-    return drawable(scores, ["name", "question_id"], ["score"]).with_columns(
-        category=known.fill_null("?")
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.report.site.board import facts_of
-from pfgen_rs.report.site.model_facts import bundled_facts, read_facts
+from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -77,7 +76,7 @@ class PlotRequest:
     def known(self) -> Mapping[str, Mapping[str, Any]]:
         """What is known of the model of each run, by run: facts of the first checkout and of the package."""
         places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
-        facts = read_facts(places[0]) if places else bundled_facts()
+        facts = read_facts(places[0] / FILE) if places else bundled_facts()
         rows = self.inputs.runs.select("run", "model", "organisation").rows()
         names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
         return {run: facts_of(facts, own) for run, own in names.items()}
@@ -240,20 +239,9 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_curves(paths: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Read learning curves, such as a `curve.parquet`, by what tells their folders apart.
-
-    Raises `InputError`.
-    """
-    folders = [os.path.abspath(os.path.dirname(path)) for path in paths]  # noqa: PTH100, PTH120
-    common = os.path.commonpath(folders)
-    names = [os.path.relpath(folder, common) for folder in folders]
-    if len(set(names)) < len(names):
-        names = list(paths)
-    return {name: _curve_rows(Path(path)) for name, path in zip(names, paths, strict=True)}
-
-
-def _curve_rows(path: Path) -> pl.DataFrame:
+def read_curve(name: str) -> pl.DataFrame:
+    """Read the table of a learning curve, such as a `curve.parquet`; raises `InputError`."""
+    path = Path(name)
     problem = "not a learning curve: expected a file such as curve.parquet"
     if path.is_dir():  # of which polars would read every file
         raise InputError(problem, path=path)

@@ -64,13 +64,9 @@ def question_map(
     `of`: the number of all runs.
     """
     known = table.drop("name")
-    spread = (
-        known.select(pl.all().std().fill_null(0.0)).row(0)
-        if len(table) > 1
-        else [0.0] * known.width
-    )
-    widest = set(sorted(range(known.width), key=lambda place: -spread[place])[:_QUESTIONS])
-    shown = known[:, [place for place in range(known.width) if place in widest]]
+    spread = dict(zip(known.columns, np.ptp(np.nan_to_num(known.to_numpy()), axis=0), strict=True))
+    widest = set(sorted(spread, key=lambda key: -spread[key])[:_QUESTIONS])
+    shown = known.select(key for key in known.columns if key in widest)
     with style.drawing(**options) as look:
         size = max(_WIDTH, 4.4 + _CELL[0] * shown.width), 2.2 + _CELL[1] * len(shown)
         figure = look.figure(look.title, "Score by question", *size)

@@ -83,16 +83,14 @@ def _scatter(usual: str, request: PlotRequest) -> Plot:
     return Plot(run_columns(both, (x, y, join)), draw, notes, suits_site=len(both) >= _FEWEST)
 
 
-_OPTIONS = ("y", "log", "join")
-plot_kind("scatter", "any column against any other", options=["x", *_OPTIONS])(
-    partial(_scatter, "parameters")
-)
-for _name, _column, _summary in (
-    ("size", "parameters", "score against number of parameters"),
-    ("released", "released", "score against date of release"),
-    ("cost", "price", "score against price"),
+for _name, _column, _summary, _more in (
+    ("scatter", "parameters", "any column against any other", ["x"]),
+    ("size", "parameters", "score against number of parameters", []),
+    ("released", "released", "score against date of release", []),
+    ("cost", "price", "score against price", []),
 ):
-    plot_kind(_name, _summary, options=_OPTIONS, of_sites=True)(partial(_scatter, _column))
+    _options = [*_more, "y", "log", "join"]
+    plot_kind(_name, _summary, options=_options, of_sites=not _more)(partial(_scatter, _column))
 
 
 def scatter(
@@ -113,28 +111,25 @@ def scatter(
     """
     if x == y:
         raise PlotError(f"{x!r} against itself: choose two columns")
-    usual = "".join(side for side, key in (("x", x), ("y", y)) if key in _LOGARITHMIC)
-    scaled = [key for side, key in (("x", x), ("y", y)) if side in (log or usual)]
-    if log == "none":
-        scaled = []
+    sides = {"x": x, "y": y}
+    scaled = [key for side, key in sides.items() if (side in log if log else key in _LOGARITHMIC)]
     numbers = list(dict.fromkeys(["score", x, y]))
     found = drawable(runs, ["name", "model", "mode"], numbers)
     found = found.filter(pl.all_horizontal(pl.lit(True), *(pl.col(key) > 0 for key in scaled)))
     if found.is_empty():
         raise PlotError("nothing to draw: no run is above zero on a logarithmic axis")
-    if join in found.columns:
-        found = found.with_columns(joined=join)
-    found = points.numbered_points(found)
+    joined = pl.col(join) if join in found.columns else pl.lit(None, pl.String)
+    found = points.numbered_points(found.with_columns(joined=joined))
     dates = [key for key in (x, y) if runs.schema[key].is_temporal()]
     with drawing(**options) as look:
         labels = (_label(x, found, look), _label(y, found, look))
 
         def draw(axes: Axes) -> str:
-            for axis, key in (("x", x), ("y", y)):
-                _set_scale(axes, axis, is_date=key in dates, is_logarithmic=key in scaled)
-            for part in _families(found):
-                ordered = part.sort(x)
-                places = ordered[x].to_numpy(), ordered[y].to_numpy()
+            for side, key in sides.items():
+                _set_scale(axes, side, is_date=key in dates, is_logarithmic=key in scaled)
+            models = found.filter(pl.col("kind") != "system").drop_nulls("joined").sort(x)
+            for part in models.partition_by("joined"):
+                places = part[x].to_numpy(), part[y].to_numpy()
                 axes.plot(*places, color=GREY, linewidth=1, zorder=2)
             said = _fit(axes, found, (x, y), scaled)
             axes.set_title(said, loc="right", fontsize=9)
@@ -151,13 +146,6 @@ def scatter(
 def _label(column: str, runs: "pl.DataFrame", look: Look) -> str:
     currency = runs["currency"][0] if column == "price" and "currency" in runs.columns else None
     return label(column, look) + (f" ({look.name(currency, 12)})" if currency else "")
-
-
-def _families(runs: "pl.DataFrame") -> "list[pl.DataFrame]":
-    if "joined" not in runs.columns:
-        return []
-    parts = runs.filter(pl.col("kind") != "system").drop_nulls("joined").partition_by("joined")
-    return [part for part in parts if len(part) > 1]
 
 
 def _set_scale(axes: Axes, side: str, *, is_date: bool, is_logarithmic: bool) -> None:
@@ -180,18 +168,15 @@ def _set_scale(axes: Axes, side: str, *, is_date: bool, is_logarithmic: bool) ->
 
 def _fit(axes: Axes, runs: "pl.DataFrame", columns: tuple[str, str], scaled: Sequence[str]) -> str:
     """Draw the line through models and its interval, and say how they correlate; nothing for a few models."""
-    x, y = (
-        np.log10(runs[key].to_numpy()) if key in scaled else runs[key].to_numpy() for key in columns
-    )
+    values = {key: runs[key].to_numpy() for key in columns}
+    x, y = (np.log10(own) if key in scaled else own for key, own in values.items())
     models = (runs["kind"] != "system").to_numpy()
     if models.sum() < _FEWEST or np.ptp(x[models]) == 0:
         return ""
     at = np.linspace(x[models].min(), x[models].max(), _PLACES)
-    drawn = [at, *regression_line(x[models], y[models]).band(at, _LEVEL)]
-    for key, places in zip(columns, ((0,), (1, 2, 3)), strict=True):
-        for place in places if key in scaled else ():
-            drawn[place] = 10 ** drawn[place]
-    across, middle, low, high = drawn
+    bands = regression_line(x[models], y[models]).band(at, _LEVEL)
+    across = 10**at if columns[0] in scaled else at
+    middle, low, high = (10**band if columns[1] in scaled else band for band in bands)
     axes.fill_between(across, low, high, color=COLOURS[0], alpha=0.13, linewidth=0, zorder=1)
     axes.plot(across, middle, color=COLOURS[0], linestyle="--", linewidth=1.2, zorder=1)
     return correlation_text(runs, x, y)
