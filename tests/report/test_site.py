@@ -215,7 +215,7 @@ def test_hostile_text_makes_no_element(mini: Benchmark) -> None:
 
 
 def test_our_scripts_cannot_end_their_element() -> None:
-    for file in filter(Path.is_file, ASSETS.rglob("*")):
+    for file in (file for file in ASSETS.iterdir() if file.is_file()):
         assert not re.search("</(script|style)|<!--", file.read_text(encoding="utf-8")), file.name
 
 
