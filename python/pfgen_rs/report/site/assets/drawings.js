@@ -194,7 +194,7 @@
 
     /** Show drawings of what the page's table shows, or of all models. `kinds`: of these kinds alone; `state`: values of fields. */
     async mount(place, board, { kinds: names, state = {} } = {}) {
-      const all = board.rows("best");
+      const all = board.rows("best").filter(({ system }) => !system);
       let [shown, made] = [{ rows: all, all }, null];
       const again = pfgen.later(() => made?.draw(), 60);
       document.addEventListener("shown", ({ detail }) => {
