@@ -89,6 +89,15 @@ def test_the_model_is_scikit_learns_and_finds_the_slopes_again() -> None:
     assert found["omega"] == pytest.approx(total / (total + 12 * 0.01), abs=0.005)
 
 
+def test_the_model_of_few_questions_is_fitted_or_has_no_proper_fit() -> None:
+    """Now and then the likelihood grows until a question has no error; there is nothing then."""
+    fits = [items.two_parameters(made(models=14, questions=6, seed=seed)) for seed in range(60)]
+    assert sum(not fit for fit in fits) < 12
+    for fit in filter(None, fits):
+        assert (np.abs(fit["loading"]) < 1).all()
+        assert 0.5 < fit["omega"] < 1
+
+
 def test_reliability_and_variances_equal_those_of_others() -> None:
     scores = made(models=30, questions=9)
     found = analysed(scores, noise=[0.002, *[0.004] * 28, math.nan], splits=10)

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from pfgen_rs.checkout.entries import Entry, entries
 from pfgen_rs.checkout.items import analysed_items, family
 from pfgen_rs.checkout.published import Published, published
 from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.report.site import benchmark_page as site_page
 from pfgen_rs.report.site.benchmark_page import benchmark_page
+from pfgen_rs.report.site.builder import build
 from pfgen_rs.stats.items import item_analysis
 from pfgen_rs.studies import study_questions
 from places import ROOT
@@ -145,12 +148,9 @@ def test_the_command_prints_every_question(tmp_path: Path) -> None:
         [line] = [line for line in lines if line.split()[:1] == [item["id"]]]
         assert f"{item['difficulty']:.4f}" in line
         assert f"{item['misjudged'][0]['z']:.4f}" in line
-    heads, values = (
-        lines[lines.index("reliability") + 2].split(),
-        lines[lines.index("reliability") + 4],
-    )
-    assert heads[0] == "alpha"
-    assert values.split()[0] == f"{data['whole']['alpha']:.4f}"
+    start = [line.strip() for line in lines].index("reliability")
+    assert lines[start + 2].split()[0] == "alpha"
+    assert lines[start + 4].split()[0] == f"{data['whole']['alpha']:.4f}"
     rows = list(csv.DictReader(io.StringIO(as_csv.stdout)))
     assert [row["id"] for row in rows] == QUESTIONS
     assert [float(row["loading"]) for row in rows] == [i["loading"] for i in data["items"]]
@@ -214,6 +214,30 @@ def test_hostile_names_are_text() -> None:
     part = page[page.index('id="items"') :].partition("</section>")[0]
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in part
     assert not re.search(r"<script|<img|<svg|<b>|[\u202e\x00]", part)
+
+
+def test_only_other_runs_are_analysed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def counted(name: str, made: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def count(given: Any) -> Any:
+            calls.append(name)
+            return made(given)
+
+        return count
+
+    for name in ("_analysis", "references_payload"):
+        monkeypatch.setattr(site_page, name, counted(name, getattr(site_page, name)))
+    place, bench = tmp_path / "site", bench_of(QUESTIONS)
+    for count, wanted in (
+        (12, 6 * ["references_payload"] + ["_analysis"]),
+        (12, []),
+        (13, ["_analysis"]),
+    ):
+        calls.clear()
+        build(place, bench, leaderboard(count))
+        assert calls == wanted
+        assert f'"models": {count}' in unescape((place / "benchmark/index.html").read_text("utf-8"))
 
 
 @pytest.mark.published

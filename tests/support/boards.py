@@ -1,17 +1,17 @@
-"""Made boards: models with runs, facts and figures of other benchmarks, many of them unknown; and their page."""
+"""Made boards: models with runs, facts and other benchmarks, much of it unknown; and their page."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
-from pfgen_rs.report.site.models_page import BOARD, MEANS, MODELS_PARTS
-from pfgen_rs.report.site.pages import Frame, render
+from pfgen_rs.report.site.models_page import MODELS_PARTS
+from pfgen_rs.report.site.pages import Frame, render, vendored
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
@@ -167,6 +167,9 @@ def write_board(folder: Path, board: Board) -> Path:
     payload = {key: value for key, value in board.items() if key != "means"}
     (folder / "board.js").write_bytes(payload_file("board", packed(payload)))
     (folder / "means.js").write_bytes(payload_file("means", means))
+    for path, content in vendored():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
     page = folder / "models" / "index.html"
     page.write_bytes(models_page(board))
     return page
@@ -179,26 +182,26 @@ def models_page(board: Board) -> bytes:
     for number, model in enumerate(runs["model"]):
         best.setdefault(model, number)
     lows, highs = runs["intervals"]["score"]
+    ranks = count(1)
     rows = [
-        SimpleNamespace(
-            name=models["name"][model],
-            page=models["page"][model],
-            is_system=runs["system"][number],
-            runs=[
-                SimpleNamespace(
-                    estimate=SimpleNamespace(low=lows[number], high=highs[number]),
-                    **{key: values[number] for key, values in runs["values"].items()},
-                )
-            ],
-        )
+        {
+            "rank": None if runs["system"][number] else next(ranks),
+            "name": models["name"][model],
+            "page": models["page"][model],
+            "low": lows[number],
+            "high": highs[number],
+            **{key: values[number] for key, values in runs["values"].items()},
+        }
         for model, number in best.items()
     ]
     return render(
         "models",
         parts=MODELS_PARTS,
-        frame=Frame(root="../"),
+        frame=Frame("../"),
         here="models",
         signature="",
         rows=rows,
-        data={"board": BOARD, "means": MEANS, "comparison": COMPARISON_PAGE, "most": MOST_COMPARED},
+        is_complete=True,
+        comparison=COMPARISON_PAGE,
+        most_compared=MOST_COMPARED,
     )

@@ -22,6 +22,9 @@ HALVES = 1000
 MISJUDGED = 3
 """Number of models named for each question."""
 _SIZES = (5, 10, 20, 50, 100, 200)  # numbers of questions to tell the error of a score with
+_STEEPEST = (
+    1e-4  # slope of the likelihood, of about the size of the questions' number, at its maximum
+)
 _FLAT = 1e-9  # of a standard deviation: what rounding leaves of a constant
 
 
@@ -134,7 +137,8 @@ def two_parameters(scores: Floats) -> dict[str, Any]:
     that are right or wrong, it is to continuous scores, without cutting them in two. Ability has mean 0 and
     variance 1 over models. `slope`: in units of scores; `loading`: the correlation of question and ability.
     `omega`: McDonald's ω, (Σ slope)² over that and the variances of errors. Constant questions have slope 0.
-    Nothing where the fit does not converge.
+    Nothing where there is no such fit: of questions that are all the same, or where one would have no error
+    at all (a Heywood case, of few questions and models).
 
     Needs statsmodels (extra `study`), 0.02 s for 50 questions.
     """
@@ -150,7 +154,8 @@ def two_parameters(scores: Floats) -> dict[str, Any]:
         except (ValueError, IndexError, np.linalg.LinAlgError):  # one question, or all the same
             return {}
     loading[varied] = fit.loadings[:, 0] * np.copysign(1.0, fit.loadings.sum())
-    if not (fit.mle_retvals.success and np.isfinite(loading[varied]).all()):
+    is_proper = (np.abs(loading[varied]) < 1).all()
+    if not (is_proper and np.abs(fit.mle_retvals.jac).max() < _STEEPEST):
         return {}
     slope = np.where(varied, loading * spread, 0.0)
     common, errors = slope.sum() ** 2, (spread**2 - slope**2)[varied].sum()

@@ -20,7 +20,8 @@ _DRAWING = (
     *("statistics", "flips", "ranking", "board", "table_export"),
     *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
 )
-MODELS_PARTS = (*_DRAWING, "cells", "filters", "virtual", "weights", "tray", "models")
+_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
+MODELS_PARTS = (*_DRAWING, *_TABLE)
 """What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4

@@ -14,13 +14,12 @@
   };
 
   /**
-   * The board of a payload. `found`: the payload with the question means of each run, or `null`. Rows come best first; each has `id`, `name`, `label`,
+   * The board of a payload. `means`: the question means of each run, where there are any. Rows come best first; each has `id`, `name`, `label`,
    * `page`, `system`, `model` (its number), `used` (numbers of the runs that its values are of), `runs` (all of the model that were
    * accepted), `get(key)` (`null`: unknown), `interval(key)` and `means`. `accept`: takes what gives a run's values by key.
    */
-  pfgen.board = (payload, found = null) => {
+  pfgen.board = (payload, means = null) => {
     const { columns, models, runs } = payload;
-    const means = found?.means ?? null;
     const byKey = new Map(columns.map((column) => [column.key, column]));
     const cell = ({ values }, key, i) => (Object.hasOwn(values, key) ? values[key][i] : null);
     const getter = (m, used) => (key) => {

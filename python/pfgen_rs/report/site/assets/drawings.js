@@ -127,6 +127,7 @@
     const places = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
     const [choice, figure, bounds, notes, files] = places;
     const prefix = place.id === "drawings" ? "draw" : place.id;
+    place.classList.remove("with-script"); // it can be printed from now on
     place.classList.add("drawing");
     place.replaceChildren(...places);
     const current = () => own.find(({ name }) => name === address.get(prefix)) ?? own[0];

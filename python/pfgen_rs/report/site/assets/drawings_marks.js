@@ -7,7 +7,7 @@
   const year = 365.2425 * 864e5; // milliseconds
   const origin = Date.UTC(2020, 0); // of dates in equations
 
-  const wide = (text, size = 12) => [...text].reduce((sum, one) => sum + (one.codePointAt(0) < 0x2e80 ? 0.57 : 1) * size, 0);
+  const wide = (text, size = 12) => [...text].reduce((sum, one) => sum + (one.codePointAt(0) < 0x2e80 ? 0.61 : 1) * size, 0);
 
   /** The beginning of a text that is not wider than so many pixels. */
   const cut = (text, most, size = 12) => {

@@ -4,7 +4,7 @@
   const form = document.getElementById("filters");
   const table = document.querySelector("table.models");
   const box = document.getElementById("board");
-  const { board: boardName, means: meansName, ...comparison } = pfgen.data("page");
+  const comparison = pfgen.data("comparison");
   const usual = ["score", "interval", "ranks", "fluency", "truthfulness", "helpfulness", "length", "trials", "mode", "parameters", "released"];
   const choices = ["best", "latest", "mean", "all"];
   const collator = new Intl.Collator("ja", { numeric: true });
@@ -25,46 +25,17 @@
     let base = {}; // rows of the choice, which filters then leave out
     let found = { rows: [], lines: [], tested: 0 };
     let places = new Map(); // row -> its rank, and its ranges once they are known
-    let composite = null; // what gives a row's weighted mean
+    let composite = null; // column of weighted means
     let shown = []; // columns
     let testing = new AbortController();
     let tests = {};
     const [everyModel, everyRun] = ["best", "all"].map((choice) => board.rows(choice));
-    const axis = pfgen.cells.axis(everyModel.flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
-
-    // Columns: those of the board, and those that follow from what is shown.
-    const part = (key, label, get, digits = 0) => ({ key, label, get, digits, isNumber: true });
-    const ends = (key, name, get, digits) => ["low", "high"].map((end, i) => part(`${key}_${end}`, () => `${name()} (${t(end)})`, (row) => get(row)?.[i] ?? null, digits));
-    const made = (key, about) => ({ key, group: "pfgen", kind: "number", digits: 0, better: -1, get label() {
-      return [t(key), t(key)];
-    }, ...about });
-    const view = (column) => {
-      const get = (row) => row.get(column.key);
-      const hasBounds = column.isBounded && column.key !== "score";
-      const bounds = (row) => (hasBounds ? row.interval(column.key) : null);
-      return { ...column, get, parts: [
-        { ...part(column.key, () => pfgen.named(column), get, column.digits), isNumber: column.kind === "number" },
-        ...(hasBounds ? ends(column.key, () => pfgen.named(column), bounds, column.digits) : [])],
-      draw: (row) => [...pfgen.cells.value(column, get(row)), ...(bounds(row) ? [pfgen.cells.bounds(bounds(row), column.digits)] : [])] };
-    };
-    const place = (name) => (row) => places.get(row)?.[name] ?? null;
-    const rank = made("rank", { get: place("rank") });
-    const name = made("name", { kind: "text", get: (row) => row.name });
-    const derived = [
-      made("interval", { kind: "whiskers", better: 1, get: (row) => row.get("score"), draw: (row) => axis.whisker(row.get("score"), row.interval("score")),
-        parts: ends("score", () => t("score"), (row) => row.interval("score"), 4) }),
-      made("ranks", { get: (row) => places.get(row)?.own?.[0] ?? null, draw: (row) => pfgen.cells.ranges(place("own")(row), place("joint")(row), found.tested),
-        parts: [...ends("own", () => t("own"), place("own")), ...ends("joint", () => t("joint"), place("joint"))] }),
-      made("tier", { get: place("tier"), draw: (row) => pfgen.cells.value({ kind: "number", digits: 0 }, place("tier")(row)), parts: [part("tier", () => t("tier"), place("tier"))] }),
-    ];
-    const at = board.known.findIndex(({ key }) => key === "score") + 1;
-    const views = board.known.map(view).toSpliced(at, 0, ...(at ? derived : []));
+    const { fixed: [rank, name], run, views, parts, composite: weighed } = pfgen.tableColumns(board, (row) => places.get(row), () => found.tested);
     const byKey = new Map([rank, name, ...views].map((each) => [each.key, each]));
     const initial = [...usual, ...board.benchmarks.map(({ column }) => column)].filter((key, i, all) => byKey.has(key) && all.indexOf(key) === i);
-    const weighed = () => made("composite", { digits: 3, better: 1, get: composite, draw: (row) => pfgen.cells.value({ kind: "number", digits: 3 }, composite(row)),
-      parts: [part("composite", () => t("composite"), composite, 3)] });
-    const columns = () => [...(composite ? [weighed()] : []), ...views.filter(({ key }) => state.columns.includes(key))];
-    const columnOf = (key) => (key === "composite" && composite ? weighed() : byKey.get(key));
+    const columnOf = (key) => (key === "composite" ? composite : byKey.get(key));
+    const plainKey = (key) => key.replace(/^-/, "");
+    const orders = () => (state.sort.length ? state.sort : ["rank"]);
 
     // What is shown, and in which order.
     const tested = ([key, filter]) => [key, pfgen.filters.test(board.column(key), filter)];
@@ -77,7 +48,7 @@
       return base.rows;
     };
     const ordered = (rows) => {
-      const by = state.sort.map((key) => ({ column: columnOf(key.replace(/^-/, "")), sign: key.startsWith("-") ? -1 : 1 })).filter(({ column }) => column);
+      const by = state.sort.map((key) => ({ column: columnOf(plainKey(key)), sign: key.startsWith("-") ? -1 : 1 })).filter(({ column }) => column);
       if (!by.length) return rows;
       const keyed = rows.map((row) => ({ row, values: by.map(({ column }) => column.get(row)) }));
       const compare = (a, b, sign) => (a === null) - (b === null) || (a === b ? 0 : sign * (typeof a === "string" ? collator.compare(a, b) : a - b));
@@ -146,20 +117,20 @@
     const look = ({ kind, key }) => (own.includes(key) ? `${kind} ${key}` : kind);
     const header = (column) => element("th", { scope: "col", class: look(column), "data-key": column.key },
       element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.shiftKey) }, pfgen.shown(pfgen.named(column))),
-      ...(column.key === "interval" ? [axis.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
+      ...(column.scale ? [column.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
     const head = () => {
-      shown = [rank, name, ...columns()];
+      shown = [rank, name, ...(composite ? [composite] : []), ...views.filter(({ key }) => state.columns.includes(key))];
       const looks = JSON.stringify([pfgen.language(), shown.map(({ key }) => key)]);
       if (table.dataset.looks !== looks) {
         table.dataset.looks = looks;
-        const choose = element("th", { scope: "col", class: "choose" }, t("compare_choose"));
+        const choose = element("th", { scope: "col", class: "choose" }, tr("compare_choose"));
         table.querySelector("colgroup")?.remove();
         table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(look)].map((kind) => element("col", { class: kind }))));
         table.tHead.replaceChildren(element("tr", { "aria-rowindex": 1 }, choose, ...shown.map(header)));
       }
-      const by = state.sort.length ? state.sort : ["rank"];
+      const by = orders();
       for (const cell of table.tHead.querySelectorAll("[data-key]")) {
-        const order = by.findIndex((key) => key.replace(/^-/, "") === cell.dataset.key);
+        const order = by.findIndex((key) => plainKey(key) === cell.dataset.key);
         const falls = by[order]?.startsWith("-");
         cell.removeAttribute("aria-sort");
         if (order === 0) cell.setAttribute("aria-sort", falls ? "descending" : "ascending");
@@ -169,15 +140,15 @@
     const sort = (column, isMore) => {
       const firstFalls = column.kind === "date" || (column.kind !== "text" && column.better >= 0);
       const first = firstFalls ? `-${column.key}` : column.key;
-      const now = state.sort.length ? state.sort : ["rank"];
-      const place = now.findIndex((key) => key.replace(/^-/, "") === column.key);
+      const now = orders();
+      const place = now.findIndex((key) => plainKey(key) === column.key);
       const turned = now[place]?.startsWith("-") ? column.key : `-${column.key}`;
       if (!isMore) state.sort = [place < 0 || now.length > 1 ? first : turned];
       else if (place < 0) state.sort = [...now, first];
       else state.sort = now[place] === first ? now.with(place, turned) : now.toSpliced(place, 1);
       if (String(state.sort) === "rank") state.sort = [];
       changed(false);
-      const said = state.sort.map((key) => t(key.startsWith("-") ? "falling" : "rising", { column: pfgen.named(columnOf(key.replace(/^-/, ""))) }));
+      const said = orders().map((key) => t(key.startsWith("-") ? "falling" : "rising", { column: pfgen.named(columnOf(plainKey(key))) }));
       pfgen.say(t("sorted_by", { columns: said.join(", ") }));
     };
 
@@ -195,13 +166,14 @@
     };
     const chooser = (row) => {
       const run = board.runs[row.used[0]];
-      if (!run?.page || !comparison.comparison) return [];
+      if (!run?.page || !comparison.page) return [];
       return [element("input", { type: "checkbox", value: run.id, checked: tray.has(run.id), "aria-label": t("compare_run", { name: run.label }) })];
     };
+    const nameOf = (row, others = folded(row)) => element("div", { class: others.length ? "two" : null }, named(row), element("small", {}, ...others));
     const rowOf = (row) => element("tr", { class: row.system ? "system" : null, "data-id": row.id },
       element("td", { class: "choose" }, ...chooser(row)),
-      element("td", { class: "number rank" }, ...pfgen.cells.value({ kind: "number", digits: 0 }, rank.get(row))),
-      element("th", { scope: "row", class: "name" }, element("div", {}, named(row), element("small", { class: "folded" }, ...folded(row)))),
+      element("td", { class: "number rank" }, ...rank.draw(row)),
+      element("th", { scope: "row", class: "name" }, nameOf(row)),
       ...shown.slice(2).map((column) => element("td", { class: look(column) }, ...column.draw(row))));
     const fold = (value) => {
       const key = String(value);
@@ -228,49 +200,40 @@
 
     // Controls.
     const control = (id, ...children) => document.getElementById(id).replaceChildren(...children);
-    const filterChanged = (key) => (filter, isTyped) => {
-      state.filters = { ...state.filters, [key]: filter };
-      (isTyped ? soon : changed)(isTyped);
+    const byGroup = (all, make) => board.groups.map(([key, label]) => [pfgen.named({ label }), all.filter(({ group }) => group === key)])
+      .filter(([, own]) => own.length).map(([label, own]) => make(label, own));
+    const option = (chosen) => (column) => element("option", { value: column.key, selected: chosen === column.key }, pfgen.plain(pfgen.named(column)));
+    const refilter = (filters, place) => {
+      state.filters = filters;
+      changed(false);
+      controls();
+      document.querySelector(place).focus();
     };
-    const byGroup = (all, make, tag, attribute) => board.groups.map(([key, label]) => [label, all.filter(({ group }) => group === key)])
-      .filter(([, own]) => own.length).map(([label, own]) => make(tag, attribute, pfgen.named({ label }), own));
     const filterFields = () => Object.entries(state.filters).map(([key, filter]) => {
-      const drop = () => {
-        state.filters = Object.fromEntries(Object.entries(state.filters).filter(([other]) => other !== key));
-        changed(false);
-        controls();
-        document.getElementById("column").focus();
-      };
       const values = ["text", "flag"].includes(board.column(key).kind) ? everyRun.map((row) => row.get(key)) : [];
-      return pfgen.filters.fields(board.column(key), filter, values, filterChanged(key), drop);
+      const set = (now, isTyped) => {
+        state.filters = { ...state.filters, [key]: now };
+        (isTyped ? soon : changed)(isTyped);
+      };
+      const drop = () => refilter(Object.fromEntries(Object.entries(state.filters).filter(([other]) => other !== key)), "#column");
+      return pfgen.filters.fields(board.column(key), filter, values, set, drop);
     });
     const addFilter = () => {
       const { value } = document.getElementById("column");
-      state.filters = { ...state.filters, [value]: state.filters[value] ?? {} };
-      changed(false);
-      controls();
-      document.querySelector(`.filter[data-column="${CSS.escape(value)}"] :is(input, summary)`).focus();
+      refilter({ ...state.filters, [value]: state.filters[value] ?? {} }, `.filter[data-column="${CSS.escape(value)}"] :is(input, summary)`);
     };
-    const option = ({ key, ...each }) => element("option", { value: key, selected: state.group === key }, pfgen.plain(pfgen.named(each)));
     const choosable = (column) => element("label", {}, element("input", { type: "checkbox", checked: state.columns.includes(column.key), onchange: ({ target }) => {
       state.columns = views.map(({ key }) => key).filter((key) => (key === column.key ? target.checked : state.columns.includes(key)));
       changed(false);
     } }), " ", pfgen.shown(pfgen.named(column)), ...(column.about ? [element("small", {}, " ", pfgen.shown(pfgen.named({ label: column.about })))] : []));
-    const preset = (key, keys) => element("button", { type: "button", onclick: () => {
-      state.columns = keys;
-      changed(false);
-      controls();
-    } }, tr(key));
     const controls = () => {
       form.elements.text.value = state.text;
       form.elements.choice.value = state.choice;
       const groups = board.known.filter(({ kind }) => kind === "text" || kind === "flag");
-      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option));
-      const optgroup = (_tag, _attribute, label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(({ key, ...each }) => element("option", { value: key }, pfgen.plain(pfgen.named(each)))));
-      const fieldset = (_tag, _attribute, label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable));
-      control("column", ...byGroup(board.known, optgroup));
+      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option(state.group)));
+      control("column", ...byGroup(board.known, (label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(option(null)))));
       control("chosen-filters", ...filterFields());
-      control("columns", ...byGroup(views, fieldset), element("p", {}, preset("usual_columns", initial), " ", preset("all_columns", views.map(({ key }) => key))));
+      control("columns", ...byGroup(views, (label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable))));
       control("weights", ...pfgen.weights.sliders(board, state.weights, (weights, isTyped) => {
         weigh(weights);
         changed(isTyped);
@@ -278,7 +241,7 @@
     };
     const weigh = (weights) => {
       state.weights = weights;
-      composite = Object.keys(weights).length ? pfgen.weights.composite(board, weights) : null;
+      composite = Object.keys(weights).length ? weighed(pfgen.weights.composite(board, weights)) : null;
     };
 
     // The address.
@@ -306,7 +269,7 @@
         brush: listed("brush"),
       });
       weigh(pfgen.weights.checked(board, parsed("weights")));
-      state.sort = (listed("sort") ?? []).filter((key) => columnOf(key.replace(/^-/, "")));
+      state.sort = (listed("sort") ?? []).filter((key) => columnOf(plainKey(key)));
     };
     const changed = (isTyped, isNew = isStep(isTyped)) => {
       show();
@@ -342,10 +305,8 @@
     });
     document.getElementById("add").addEventListener("click", addFilter);
     control("exports", ...pfgen.exports("models", () => {
-      const run = { ...part("run", () => t("run"), (row) => row.label), isNumber: false };
-      const fixed = [part("rank", () => t("rank"), rank.get), { ...part("name", () => t("name"), name.get), isNumber: false }, ...(state.choice === "all" ? [run] : [])];
-      const parts = [...fixed, ...shown.slice(2).flatMap((column) => column.parts)];
-      return [parts.map((each) => ({ ...each, label: each.label() })), found.rows.map((row) => parts.map(({ get }) => get(row)))];
+      const columns = [rank, name, ...(state.choice === "all" ? [run] : []), ...shown.slice(2)].flatMap(parts);
+      return [columns, found.rows.map((row) => columns.map(({ get }) => get(row)))];
     }));
     pfgen.onLanguage(() => {
       controls();
@@ -362,9 +323,9 @@
     for (const each of document.querySelectorAll("[data-ready]")) each.hidden = false;
     table.classList.add("live");
     controls();
-    pfgen.drawings?.mount(document.getElementById("drawings"), board);
+    pfgen.drawings.mount(document.getElementById("drawings"), board);
     show();
   };
 
-  pfgen.loadEach(document.getElementById("loading"), [boardName, meansName], 1).then((loaded) => loaded && start(pfgen.board(...loaded)));
+  pfgen.loadEach(document.getElementById("loading"), ["board", "means"], 1).then((loaded) => loaded && start(pfgen.board(loaded[0], loaded[1]?.means)));
 })();

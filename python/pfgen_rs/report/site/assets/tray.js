@@ -3,7 +3,7 @@
   const { element, t, tr } = pfgen;
 
   /** The tray in `box` for runs (`id`, `label`). `changed(ids)`: what is chosen now. Returns `has(id)`, `set(ids)`, `toggle(id)`. */
-  pfgen.tray = (box, { comparison: page, most }, runs, changed) => {
+  pfgen.tray = (box, { page, most }, runs, changed) => {
     const known = new Map(runs.map((run) => [run.id, run]));
     const chosen = new Set();
 
