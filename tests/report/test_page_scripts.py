@@ -27,7 +27,7 @@ from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
 
-SCRIPTS = ("flips", "statistics", "compared")
+SCRIPTS = ("flips", "statistics", "compared", "ranking")
 FOUR_DIGITS = 5e-5
 Data = Mapping[str, Any]
 
@@ -232,28 +232,58 @@ def test_published_runs_have_pythons_figures(calculator: Page, published_dir: Pa
         check(calculator, data, samples, chosen)
 
 
-@pytest.mark.parametrize(("runs", "questions"), [(1, 5), (2, 1), (2, 2), (9, 14), (40, 50)])
-def test_rank_ranges_are_those_of_python(calculator: Page, runs: int, questions: int) -> None:
-    random = np.random.default_rng([runs, questions])
-    shared = random.random(questions) + np.linspace(0, 0.3, runs)[:, None]
-    means = (shared + 0.2 * random.random((runs, questions))).round(5)
-    if runs > 3:
+RANKING = """async ([means, level, chosen]) => {
+  const { own, tiers, joint } = pfgen.ranking(means, level);
+  const found = [];
+  for (const numbers of chosen) found.push([own(numbers), await joint(numbers), tiers(numbers)]);
+  return found;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("runs", "questions", "level", "subsets"),
+    [
+        *((1, 5, 0.95, 1), (2, 1, 0.95, 1), (2, 2, 0.8, 1), (6, 0, 0.9, 2), (9, 3, 0.6, 3)),
+        *((9, 9, 0.95, 4), (9, 10, 0.8, 4), (12, 14, 0.99, 4), (40, 50, 0.95, 50)),
+    ],
+)
+def test_ranks_and_tiers_are_those_of_python(
+    calculator: Page, runs: int, questions: int, level: float, subsets: int
+) -> None:
+    chance = np.random.default_rng([runs, questions])
+    shared = chance.gamma(0.5, 1, questions) + np.linspace(0.5, 0, runs)[:, None]
+    means = (shared + 0.2 * chance.random((runs, questions))).round(5)
+    if runs > 6:
         means[1] = means[0]  # no difference
         means[3] = means[2] + 0.25  # the same difference in all questions
-    chosen = [
-        sorted(random.permutation(runs)[:number].tolist()) for number in (runs, runs // 2, 2, 1, 0)
-    ]
-    found = calculator.evaluate(
-        """([means, level, chosen]) => {
-          const ranges = pfgen.rankTests(means, level);
-          return chosen.map((numbers) => ranges(numbers).map(({ own, joint }) => [own, joint]));
-        }""",
-        [means.tolist(), 0.95, chosen],
-    )
-    for numbers, each in zip(chosen, found, strict=True):
+        means[5] = means[4] + 0.1 * (np.arange(questions) == 0)  # a difference in one question
+    sizes = [runs, 0, 1, *chance.integers(2, runs + 1, subsets if runs > 1 else 0)]
+    chosen = [sorted(chance.permutation(runs)[:size].tolist()) for size in sizes]
+    found = calculator.evaluate(RANKING, [means.tolist(), level, chosen])
+    for numbers, (own, joint, tiers) in zip(chosen, found, strict=True):
         some = means[numbers]
-        joint, own = stats.rank_ranges(some), stats.own_rank_ranges(some)
-        assert each == [[list(a), list(b)] for a, b in zip(own, joint, strict=True)]
+        assert own == list(map(list, stats.own_rank_ranges(some, level=level)))
+        assert joint == list(map(list, stats.rank_ranges(some, level=level)))
+        assert tiers == stats.tiers(some, level=level)
+
+
+def test_joint_ranges_of_many_models_leave_the_page_its_turn_and_stop(calculator: Page) -> None:
+    found = calculator.evaluate(
+        """async () => {
+          const run = (_, i) => Array.from({ length: 50 }, (_, q) => Math.sin(i + q * q));
+          const means = Array.from({ length: 200 }, run);
+          const { joint } = pfgen.ranking(means, 0.95);
+          let turns = 0;
+          const timer = setInterval(() => { turns += 1; });
+          await joint([...means.keys()]);
+          clearInterval(timer);
+          const stop = new AbortController();
+          const stopped = joint([...means.keys()], stop.signal).catch(({ name }) => name);
+          stop.abort();
+          return [turns > 0, await stopped];
+        }"""
+    )
+    assert found == [True, "AbortError"]
 
 
 # Regular expressions of rules in a browser: they end where those of Python do.

@@ -19,7 +19,7 @@ from pfgen_rs import stats
 from pfgen_rs.stats import checks
 from pfgen_rs.stats.checks import normal_quantile, two_sided_p, two_sided_quantile
 from pfgen_rs.stats.estimates import Resampler, interval
-from pfgen_rs.stats.permutation import RankTests, holm_by_row
+from pfgen_rs.stats.permutation import holm_by_row
 
 Floats = NDArray[np.float64]
 LEVELS = st.floats(0.5, 0.999)
@@ -198,33 +198,6 @@ def test_random_signs_come_near_the_exact_p(shift: float) -> None:
     assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 4_000) + 1e-3)
 
 
-# Ranks.
-
-
-@given(st.integers(2, 7), st.integers(2, 9), st.integers(0, 10_000), LEVELS)
-@settings(max_examples=50)
-def test_ranks_are_those_of_paired_tests(
-    runs: int, questions: int, seed: int, level: float
-) -> None:
-    random = np.random.default_rng(seed)
-    means = random.random((runs, questions)) + np.linspace(0, 1, runs)[:, None]
-    pairs = list(itertools.combinations(range(runs), 2))
-    p = [scipy.stats.ttest_rel(means[i], means[j]).pvalue for i, j in pairs]
-    apart = stats.holm(np.array(p)) <= 1 - level
-    best, worst = [1] * runs, [runs] * runs
-    for (i, j), sure in zip(pairs, apart, strict=True):
-        if sure:
-            upper, lower = (i, j) if means[i].mean() > means[j].mean() else (j, i)
-            best[lower] += 1
-            worst[upper] -= 1
-    assert stats.rank_ranges(means, level=level) == list(zip(best, worst, strict=True))
-
-
-def test_the_same_run_twice_shares_its_ranks() -> None:
-    one = np.random.default_rng(0).random(20)
-    assert stats.rank_ranges(np.stack([one, one, one - 0.5])) == [(1, 2), (1, 2), (3, 3)]
-
-
 # Speed: an order of magnitude to spare on an idle machine.
 
 
@@ -233,76 +206,10 @@ def test_ten_thousand_resamples_of_a_hundred_trials_take_less_than_a_second() ->
     assert min(_seconds(lambda: stats.estimate(run)) for _ in range(3)) < 0.6
 
 
-def test_a_thousand_runs_are_ranked_in_less_than_three_seconds() -> None:
-    means = np.random.default_rng(1).random((1000, 50)) + np.linspace(0, 1, 1000)[:, None]
-    assert min(_seconds(lambda: stats.rank_ranges(means)) for _ in range(2)) < 3
-
-
 def _seconds(action: object) -> float:
     begun = time.perf_counter()
     action()  # type: ignore[operator]
     return time.perf_counter() - begun
-
-
-# A run's own rank range: what its own tests leave open, and for whom it holds.
-
-
-SOME_LEVELS = st.sampled_from([0.6, 0.9, 0.95, 0.99])
-SHAPES = {"runs": st.integers(2, 9), "questions": st.integers(2, 12), "seed": st.integers(0, 9999)}
-
-
-def graded(runs: int, questions: int, seed: int) -> Floats:
-    """Runs from bad to good, over the same questions."""
-    random = np.random.default_rng(seed)
-    return random.random((runs, questions)) + np.linspace(0, 1, runs)[:, None]
-
-
-def range_of(means: Floats, i: int, level: float) -> tuple[int, int]:
-    """The range of one run, by tests from elsewhere and Holm's steps one by one."""
-    tests = []
-    for j in range(len(means)):
-        if j != i:
-            t, p = scipy.stats.ttest_rel(means[i], means[j])
-            tests.append((float(p), t > 0))
-    best, worst, left = 1, len(means), len(tests)
-    for p, wins in sorted(tests):
-        if p * left > 1 - level:
-            break
-        best, worst, left = best + (not wins), worst - wins, left - 1
-    return best, worst
-
-
-@given(**SHAPES, level=SOME_LEVELS)
-@settings(max_examples=60)
-def test_own_ranges_are_what_own_tests_leave_open(
-    runs: int, questions: int, seed: int, level: float
-) -> None:
-    means = graded(runs, questions, seed)
-    expected = [range_of(means, i, level) for i in range(runs)]
-    assert stats.own_rank_ranges(means, level=level) == expected
-
-
-@given(**SHAPES, level=SOME_LEVELS)
-@settings(max_examples=60)
-def test_own_ranges_lie_within_those_of_all_runs(
-    runs: int, questions: int, seed: int, level: float
-) -> None:
-    tests = RankTests(graded(runs, questions, seed), level)
-    for (low, high), (own_low, own_high) in zip(tests.joint(), tests.own(), strict=True):
-        assert low <= own_low <= own_high <= high
-
-
-def test_a_range_holds_for_a_run_named_beforehand_and_not_for_all_at_once() -> None:
-    """Twelve runs alike: any rank may be theirs, so a range that leaves one out errs."""
-    random = np.random.default_rng(8)
-    one, every = [], []
-    for _ in range(1500):
-        shared = 0.7 + 0.13 * random.standard_normal(30)
-        own = stats.own_rank_ranges(shared + 0.1 * random.standard_normal((12, 30)))
-        one.append(own[0] != (1, 12))
-        every.append(any(each != (1, 12) for each in own))
-    assert 0.02 <= np.mean(one) <= 0.062  # 5 % and two standard errors
-    assert np.mean(every) > 0.15
 
 
 @given(st.integers(0, 4), st.integers(0, 6), st.integers(0, 999))

@@ -118,7 +118,7 @@ def test_integers_and_booleans_are_numbers() -> None:
     assert stats.sign_flip([3, -1, 2]) == stats.sign_flip([3.0, -1.0, 2.0])
     assert stats.sign_flip([True, True, False]) == stats.sign_flip([1.0, 1.0, 0.0])
     assert stats.holm([0, 1]).tolist() == [0.0, 1.0]
-    assert stats.rank_ranges([[1, 1, 2], [5, 6, 6]]) == [(2, 2), (1, 1)]
+    assert stats.rank_ranges([[1, 1, 2], [5, 6, 6]], level=0.5) == [(2, 2), (1, 1)]
 
 
 # Settings out of their range.
@@ -228,7 +228,7 @@ CALLS: list[tuple[Any, ...]] = [
         ([[0.3], [0.9]], [(1, 2)] * 2),
         ([[], []], [(1, 2)] * 2),
         ([[0.5, 0.5]] * 3, [(1, 3)] * 3),
-        ([[0.5, 0.5], [0.6, 0.6]], [(2, 2), (1, 1)]),
+        ([[0.5] * 9, [0.6] * 9], [(2, 2), (1, 1)]),
         ([], r"^means has shape \(0,\): expected rows"),
         ([0.1, 0.2], r"^means has shape \(2,\)"),
         ([[1, 2], [3, NAN]], r"^means\[1, 1\] is nan: exp"),

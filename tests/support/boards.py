@@ -1,35 +1,24 @@
-"""Made boards: models with runs, facts and figures of other benchmarks, many of them unknown; and their page."""
+"""Made boards: models with runs, facts and other benchmarks, much of it unknown; and their page."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.report.site.pages import Frame, render
+from pfgen_rs.report.site.compare_page import COMPARISON_PAGE, MOST_COMPARED
+from pfgen_rs.report.site.models_page import MODELS_PARTS
+from pfgen_rs.report.site.pages import Frame, render, vendored
 from pfgen_rs.report.site.payload import packed, payload_file
 from site_samples import HOSTILE
 
-PARTS = (
-    "statistics",
-    "flips",
-    "ranking",
-    "board",
-    "cells",
-    "filters",
-    "virtual",
-    "weights",
-    "table_export",
-    "tray",
-    "models",
-)
-"""What the page of models is made of."""
 QUESTIONS = 20
 _ORGANISATIONS = ("abeja", "pfnet", "llm-jp", "Qwen", "日本語団体", '=HYPERLINK("x")')
 _CATEGORIES = 14
-_TASKS = 20
+_TASKS = 17
 
 Board = dict[str, Any]
 
@@ -178,6 +167,9 @@ def write_board(folder: Path, board: Board) -> Path:
     payload = {key: value for key, value in board.items() if key != "means"}
     (folder / "board.js").write_bytes(payload_file("board", packed(payload)))
     (folder / "means.js").write_bytes(payload_file("means", means))
+    for path, content in vendored():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
     page = folder / "models" / "index.html"
     page.write_bytes(models_page(board))
     return page
@@ -186,32 +178,30 @@ def write_board(folder: Path, board: Board) -> Path:
 def models_page(board: Board) -> bytes:
     """The page of models, with the best run of each as it is without scripts."""
     runs, models = board["runs"], board["models"]
-    seen: dict[int, int] = {}
+    best: dict[int, int] = {}
     for number, model in enumerate(runs["model"]):
-        seen.setdefault(model, number)
-    ranked = [(model, number) for model, number in seen.items() if not runs["system"][number]]
+        best.setdefault(model, number)
+    lows, highs = runs["intervals"]["score"]
+    ranks = count(1)
     rows = [
         {
-            "rank": rank,
+            "rank": None if runs["system"][number] else next(ranks),
             "name": models["name"][model],
             "page": models["page"][model],
-            "low": runs["intervals"]["score"][0][number],
-            "high": runs["intervals"]["score"][1][number],
-            **{
-                key: runs["values"][key][number]
-                for key in ("score", "fluency", "truthfulness", "helpfulness", "length")
-            },
+            "low": lows[number],
+            "high": highs[number],
+            **{key: values[number] for key, values in runs["values"].items()},
         }
-        for rank, (model, number) in enumerate(ranked, 1)
+        for model, number in best.items()
     ]
     return render(
         "models",
-        parts=PARTS,
+        parts=MODELS_PARTS,
         frame=Frame("../"),
         here="models",
         signature="",
         rows=rows,
         is_complete=True,
-        comparison="compare/index.html",
-        most_compared=10,
+        comparison=COMPARISON_PAGE,
+        most_compared=MOST_COMPARED,
     )

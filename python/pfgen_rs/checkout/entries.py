@@ -17,7 +17,7 @@ from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics import settings, sums
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.unknown import sources_in_order
-from pfgen_rs.stats import Estimate, from_summary, permutation
+from pfgen_rs.stats import Estimate, from_summary, ranking
 
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
@@ -194,7 +194,7 @@ def _ranges(
     for ids, _ in counts.most_common(1):
         alike = [place for place, own in enumerate(sets) if own == ids]
         means = [_question_means(runs[place]) for place in alike]
-        tests = permutation.RankTests(np.array([[own[key] for key in ids] for own in means]), LEVEL)
+        tests = ranking.RankTests(np.array([[own[key] for key in ids] for own in means]), LEVEL)
         for place, joint, own in zip(alike, tests.joint(), tests.own(), strict=True):
             found[place] = dict(zip(_RANGES, (*joint, *own), strict=True))
     return found

@@ -88,7 +88,7 @@ def _name_without_path(run: RunName) -> str:
 
 
 JSON = "leaderboard.json"
-_LAYOUT = 3  # changes with the columns, so that older files are written again
+_LAYOUT = 4  # changes with the columns and what they mean, so that older files are written again
 _NUMBER, _ANY_TEXT = (int, float), (str, type(None))
 _NEEDED = {  # own rank ranges are not: files of earlier versions have none
     **dict.fromkeys(("run", "model", "icon"), (str,)),

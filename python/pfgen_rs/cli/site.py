@@ -8,6 +8,8 @@ COMMANDS = {
     "build": Deferred(
         "site_build", "build", "Write one site of all results (the default command)."
     ),
+    "init": Deferred("site_kit", "init", "Write a folder to publish a site from."),
+    "check": Deferred("site_kit", "check", "Check submitted runs before they are published."),
 }
 _DEFAULT = "build"
 

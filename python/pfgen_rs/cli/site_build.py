@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
 def build(
     places: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FOLDERS…",
             help="Folders and files with results: checkouts of pfgen-bench, runs, verdicts, ratings, results "
-            "of llm-jp-eval, training curves, tables of other benchmarks (FILE:COLUMN, the column with names).",
+            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, that of their names).",
         ),
-    ],
+    ] = None,
+    *,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of the site, new or a site's."),
     ],
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The site's site.toml, instead of FOLDERS and options."),
+    ] = None,
     benchmark: options.BenchmarkName = None,
     aliases: Annotated[
         Path | None,
@@ -64,7 +69,14 @@ def build(
     from pfgen_rs.site.build import SitePlan, build_site
     from pfgen_rs.site.sources import given
 
-    plan = SitePlan([given(place) for place in places], benchmark, aliases, facts)
+    if (config is None) == (not places):
+        raise typer.BadParameter("give either FOLDERS or --config")
+    if config is not None:
+        from pfgen_rs.site.config import read_site
+
+        plan = read_site(config).plan()
+    else:
+        plan = SitePlan([given(place) for place in places or ()], benchmark, aliases, facts)
     steps = lambda runs: terminal.steps("writing the site:", runs)  # noqa: E731
     print_built(build_site(plan, out, force=force, jobs=jobs, steps=steps))
 

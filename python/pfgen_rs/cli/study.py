@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import RenderableType
@@ -173,6 +174,24 @@ def against(
         list[str] | None,
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Which models count: `size < 15`.")
+    ] = None,
+    correct: Annotated[bool, typer.Option("--correct", help="Also corrected p-values.")] = False,
+    compare: Annotated[
+        Literal["williams", "steiger"] | None, typer.Option(help="Also compare columns.")
+    ] = None,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also partial correlations; repeatable."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Also intervals over groups of models.")
+    ] = None,
+    reliability: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="Also correlations without noise; repeatable."),
+    ] = None,
     plot: PlotFile = None,
     language: Language = "en",
     output_format: options.Rows = "table",
@@ -182,13 +201,36 @@ def against(
     Models are the same if their names are, but for upper case, what is before a slash, and characters that
     are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
     from the regression line of the other benchmark on the leaderboard, in units of the residual standard
-    deviation. The figure is a scatter plot, or of several columns a map of all correlations.
+    deviation. What is known of models can be named in options: score, mode, organisation, length, columns
+    of the table, and facts: size (billions of parameters), released (2024-05-13), family, kind, licence,
+    weights.
+
+    - `--where` takes a condition in SQL, texts in single quotes; where something is unknown, a model does not
+    count.
+
+    - `--correct` adds p-values, corrected for the number of columns (Holm; false discovery rate).
+
+    - `--compare` tests of every two columns which agrees more: by Williams' t, right for few models, or
+    Steiger's z.
+
+    - `--control` adds correlations among models that are equal in what is named; of sizes, the logarithm.
+
+    - `--cluster` adds intervals by a bootstrap over organisations, or a column such as a family.
+
+    - `--reliability` divides the noise of our trials out (`--reliability trials=1`), and that of columns
+    (`avg=0.9`).
+
+    JSON and CSV have more than tables, such as ranks. The figure is a scatter plot, or of several columns a
+    map of all correlations.
 
     For example:
 
     - `pfgen-rs study against other.csv --leaderboard pfgen-bench --name model --column 'JA-MT (All)'`
 
     - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
+
+    - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'
+    --where "size < 15" --control size --cluster organisation --compare williams`
     """
     with terminal.busy("correlating"):
         found = pfgen_rs.studies.study_against(
@@ -199,6 +241,15 @@ def against(
             metric=metric,
             aliases=None if aliases is None else pfgen_rs.studies.read_aliases(aliases),
             exclude=exclude or (),
+            where=where,
+        )
+        found = pfgen_rs.studies.examine(
+            found,
+            correct=correct,
+            controls=control or (),
+            cluster=cluster,
+            reliability=_shares(reliability),
+            compare=compare,
         )
     _write_plot(plot, lambda plots: plots.against_figure(found, language=language))
     _print(output_format, found, lambda: _against_parts(found))
@@ -286,7 +337,36 @@ def _against_parts(found: pfgen_rs.studies.AgainstStudy) -> list[RenderableType]
         *(["similar names; --aliases says which are the same model:"] if found.near else []),
         *(f"  {theirs[key]} ~ {ours[other]}" for key, other in found.near.items()),
     ]
-    return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines)]
+    tests = [_test_table(name, table) for name, table in found.tests.items()]
+    return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines), *tests]
+
+
+def _test_table(name: str, table: pl.DataFrame) -> RenderableType:
+    """Returns a table of `examine`, each value with its bounds, without ranks."""
+    left_out = re.compile("rho|_(low|high)$")
+    shown = [each for each in table.columns if not left_out.search(each)]
+    rows = [[_figure(each, row) for each in shown] for row in table.iter_rows(named=True)]
+    return terminal.new_table(*shown, numbers=shown[1:], rows=rows, title=name)
+
+
+def _figure(name: str, row: dict[str, Any]) -> str:
+    from pfgen_rs.studies.metrics import correlation_text, interval_text
+
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    if not isinstance(value, float):
+        return "–" if value is None else str(value)
+    if name.partition("_")[0] == "p":
+        return f"{value:.2g}"
+    return correlation_text(value) + (f" ({interval_text(low, high)})" if low is not None else "")
+
+
+def _shares(pairs: Sequence[str] | None) -> dict[str, float] | None:
+    try:
+        named = [pair.rpartition("=") for pair in pairs or ()]
+        return {name: float(share) for name, _, share in named} if named else None
+    except ValueError:
+        wanted = "expected NAME=SHARE, such as avg=0.9"
+        raise typer.BadParameter(wanted, param_hint="--reliability") from None
 
 
 def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:

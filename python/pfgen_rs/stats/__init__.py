@@ -15,6 +15,7 @@ __all__ = [
     "Plan",
     "Sample",
     "Step",
+    "benjamini_hochberg",
     "compare",
     "estimate",
     "from_summary",
@@ -23,14 +24,16 @@ __all__ = [
     "plan_trials",
     "rank_ranges",
     "sign_flip",
+    "tiers",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import METRICS
     from pfgen_rs.stats.comparing import Comparison, Pair, compare
     from pfgen_rs.stats.estimates import Estimate, Sample, estimate, from_summary
-    from pfgen_rs.stats.permutation import holm, own_rank_ranges, rank_ranges, sign_flip
+    from pfgen_rs.stats.permutation import benjamini_hochberg, holm, sign_flip
     from pfgen_rs.stats.planning import Plan, Step, plan_trials
+    from pfgen_rs.stats.ranking import own_rank_ranges, rank_ranges, tiers
 else:  # the error of a score needs neither numpy nor the rest
     from pfgen_rs import lazy
     from pfgen_rs.metrics.settings import METRICS
@@ -40,7 +43,8 @@ else:  # the error of a score needs neither numpy nor the rest
         {
             "comparing": ("Comparison", "Pair", "compare"),
             "estimates": ("Estimate", "Sample", "estimate", "from_summary"),
-            "permutation": ("holm", "own_rank_ranges", "rank_ranges", "sign_flip"),
+            "permutation": ("benjamini_hochberg", "holm", "sign_flip"),
             "planning": ("Plan", "Step", "plan_trials"),
+            "ranking": ("own_rank_ranges", "rank_ranges", "tiers"),
         },
     )

@@ -11,7 +11,7 @@ from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, check_metric
 from pfgen_rs.metrics.signature import with_answered
-from pfgen_rs.stats import Estimate, Sample, checks, estimates, permutation
+from pfgen_rs.stats import Estimate, Sample, checks, estimates, permutation, ranking
 
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
@@ -158,7 +158,7 @@ def _ranks(
     for pair, (i, j) in zip(found, pairs, strict=True):
         if pair.p_holm <= 1 - level:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
-    ranked = iter(permutation.ranges(better[np.ix_(models, models)]))
+    ranked = iter(ranking.ranges(better[np.ix_(models, models)]))
     return [next(ranked) if is_model else None for is_model in models]
 
 

@@ -265,12 +265,27 @@ class Line:
     """The line of least squares through points, and how far each point is from it.
 
     `residuals`: y minus the line, in units of the residual standard deviation sqrt(SSE / (n - 2)), float64,
-    shape (n,); all 0 if every point lies on the line.
+    shape (n,); all 0 if every point lies on the line. `spread`: that deviation. `centre`: the mean of x,
+    `width`: the sum of squares around it.
     """
 
     slope: float
     intercept: float
     residuals: Floats
+    spread: float
+    centre: float
+    width: float
+
+    def band(self, at: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+        """Returns the line at some places, and the bounds of Student's interval of the mean response there.
+
+        Assumes independent points whose y vary equally (statsmodels: `mean_ci_lower`, `mean_ci_upper`).
+        """
+        n = len(self.residuals)
+        error = self.spread * np.sqrt(1 / n + (at - self.centre) ** 2 / self.width)
+        middle = self.intercept + self.slope * at
+        reach = checks.two_sided_quantile(level, n - 2) * error
+        return middle, middle - reach, middle + reach
 
 
 def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
@@ -283,13 +298,15 @@ def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
     if np.ptp(one) == 0:
         raise InputError("x is constant: expected different numbers")
     from_x, from_y = one - one.mean(), other - other.mean()
-    slope = float(from_x @ from_y / (from_x @ from_x))
+    width = float(from_x @ from_x)
+    slope = float(from_x @ from_y / width)
     apart = from_y - slope * from_x
     squares = float(apart @ apart)
     spread = math.sqrt(squares / (len(one) - 2))
     is_apart = squares > _ROUNDING_RESIDUALS * float(other @ other)
     residuals = apart / spread if is_apart else np.zeros(len(one))
-    return Line(slope, float(other.mean() - slope * one.mean()), residuals)
+    centre = float(one.mean())
+    return Line(slope, float(other.mean() - slope * centre), residuals, spread, centre, width)
 
 
 # Correlations as means: leave-one-out pseudo-values, one for each item.

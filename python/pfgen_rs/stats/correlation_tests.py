@@ -76,17 +76,15 @@ def compare_dependent(
     n, gap = checks.count_number(items, "number of items"), one - other
     if n < _FEWEST or abs(between) == 1.0 or max(abs(one), abs(other)) == 1.0:
         return Difference(gap, None, None, None, None)
-    statistic: float
+    mean = (one + other) / 2
     if test == "williams":
-        mean = (one + other) / 2
         below = 2 * (n - 1) / (n - 3) * max(spread, 0.0) + mean**2 * (1 - between) ** 3
         statistic = gap * math.sqrt((n - 1) * (1 + between) / below)
         p = float(checks.two_sided_p(np.array([statistic]), n - 3)[0])
     else:
-        mean = (one + other) / 2
-        shared = _shared(mean, mean, between)
-        variance = (2 - 2 * shared) * (1 + mean**2 / 2 if test == "ranks" else 1) / (n - 3)
-        statistic = (math.atanh(one) - math.atanh(other)) / math.sqrt(variance)
+        variance = (2 - 2 * _shared(mean, mean, between)) / (n - 3)
+        apart = math.atanh(one) - math.atanh(other)
+        statistic = apart / math.sqrt(variance * (1 + mean**2 / 2 if test == "ranks" else 1))
         p = math.erfc(abs(statistic) / math.sqrt(2))
     low, high = _zou_bounds(one, other, _shared(one, other, between), n, level, test)
     return Difference(gap, low, high, statistic, p)
@@ -102,16 +100,13 @@ def _shared(one: float, other: float, between: float) -> float:
 def _zou_bounds(
     one: float, other: float, shared: float, items: int, level: float, test: Test
 ) -> tuple[float, float]:
-    bounds = [
-        correlation.fisher_interval(r, items, level, ranks=test == "ranks") for r in (one, other)
-    ]
-    reach = np.abs(np.array(bounds, dtype=np.float64).T - [one, other])
-    (down, low), (high, up) = reach.tolist()
-
-    def joint(a: float, b: float) -> float:
-        return math.sqrt(max(a * a + b * b - 2 * shared * a * b, 0.0))
-
-    return one - other - joint(down, up), one - other + joint(high, low)
+    ranks = test == "ranks"
+    bounds = [correlation.fisher_interval(r, items, level, ranks=ranks) for r in (one, other)]
+    (a, b), (c, d) = (np.array(bounds, np.float64).T - [one, other]).tolist()
+    down, up = (
+        math.sqrt(max(x * x + y * y - 2 * shared * x * y, 0.0)) for x, y in ((-a, d), (c, -b))
+    )
+    return one - other - down, one - other + up
 
 
 def partial_correlation(
@@ -164,25 +159,18 @@ def cluster_intervals(
     stretch = checks.two_sided_quantile(level, number - 1) / checks.normal_quantile(level)
     drawn = correlation.resampled_moments(x, y, clusters, counts).pearson
     ranked = correlation.resampled_spearman(x, y, clusters, counts)
-    found = correlation.pearson(x, y), correlation.spearman(x, y)
-    one, other = (
-        _stretched(r, values, stretch, level)
-        for r, values in zip(found, (drawn, ranked), strict=True)
-    )
-    return one, other
 
+    def stretched(r: float | None, drawn: Floats) -> correlation.Bounds:
+        with np.errstate(divide="ignore"):
+            low, high = correlation.percentile_interval(np.arctanh(drawn), level)
+        if r is None or low is None or high is None or abs(r) == 1.0:
+            return None, None
+        z = math.atanh(r)
+        low, high = (math.tanh(z + stretch * (bound - z)) for bound in (low, high))
+        return low, high
 
-def _stretched(r: float | None, drawn: Floats, stretch: float, level: float) -> correlation.Bounds:
-    if r is None or abs(r) == 1.0:
-        return None, None
-    with np.errstate(divide="ignore"):
-        bounds = correlation.percentile_interval(np.arctanh(drawn), level)
-    centre = math.atanh(r)
-    low, high = (
-        None if bound is None else math.tanh(centre + stretch * (bound - centre))
-        for bound in bounds
-    )
-    return low, high
+    r, rho = correlation.pearson(x, y), correlation.spearman(x, y)
+    return stretched(r, drawn), stretched(rho, ranked)
 
 
 def reliability(values: ArrayLike, errors: ArrayLike) -> float | None:

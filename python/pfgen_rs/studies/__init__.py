@@ -2,6 +2,7 @@
 
 from pfgen_rs.questions.left_out import model_key
 from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
+from pfgen_rs.studies.examine import examine
 from pfgen_rs.studies.metrics import (
     Correlation,
     CorrelationMatrix,
@@ -24,6 +25,7 @@ __all__ = [
     "MetricStudy",
     "QuestionStudy",
     "SourceStudy",
+    "examine",
     "model_key",
     "read_aliases",
     "read_benchmark_table",

@@ -124,6 +124,21 @@ class BenchmarkTable:
         schema = {"key": pl.String, "name": pl.String, "value": pl.Float64}
         return pl.DataFrame(rows, schema=schema, orient="row"), missing
 
+    def values(
+        self, name_column: str, column: str, aliases: Mapping[str, str]
+    ) -> dict[str, float] | dict[str, str]:
+        """Returns each model's figure by key, or its first text in a column that has others than numbers."""
+        try:
+            figures, _ = self.figures(name_column, column, aliases)
+            return dict(figures.select("key", "value").iter_rows())
+        except InputError:
+            found: dict[str, str] = {}
+            for name, row in zip(self.names(name_column), self.rows, strict=True):
+                key, text = model_key(name), str(row.get(column, "")).strip()
+                if key and text.casefold() not in MISSING:
+                    found.setdefault(aliases.get(key, key), text)
+            return found
+
     def keys(self, name_column: str, aliases: Mapping[str, str]) -> dict[str, str]:
         """Returns the key of each model with a name that it stands under."""
         named: dict[str, str] = {}

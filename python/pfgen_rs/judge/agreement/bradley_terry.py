@@ -12,7 +12,7 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats import checks, permutation, resampling
+from pfgen_rs.stats import checks, ranking, resampling
 
 _OUTCOMES = 3
 _TIE = 2
@@ -154,7 +154,7 @@ def rank_ranges_of_resamples(
     reach = float(np.quantile(largest, 1 - 2 * tail))
     known = questions >= resampling.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
-    return permutation.ranges(above & known & known[:, None])
+    return ranking.ranges(above & known & known[:, None])
 
 
 class _Scores:

@@ -14,7 +14,7 @@ from pfgen_rs.llm_jp_eval.diagnosis import Diagnosis
 from pfgen_rs.llm_jp_eval.registry import DEFAULT, Profile, find_profile, tasks as registered
 from pfgen_rs.llm_jp_eval.report import comparing
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
-from pfgen_rs.stats.permutation import ranges
+from pfgen_rs.stats.ranking import ranges
 
 MOST_RUNS = 100
 """Runs of a report at most."""

@@ -13,11 +13,12 @@ from pfgen_rs.checkout import checkout, leaderboard
 from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.io.run_files import RESULT, expand
-from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
+from pfgen_rs.report.site.board import facts_of
+from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -59,7 +60,10 @@ class PlotRequest:
     benchmark: str | None = None
     metric: str = "average"
     top: int | None = None
-    x: Literal["step", "tokens"] = "step"
+    x: str | None = None
+    y: str | None = None
+    log: Literal["x", "y", "xy", "none"] | None = None
+    join: str | None = None
     look: Mapping[str, Any] = field(default_factory=dict)
     score: Score = score_runs
 
@@ -67,6 +71,15 @@ class PlotRequest:
     def inputs(self) -> Inputs:
         """The runs with their published results."""
         return read_inputs(self.paths, self.benchmark, self.score)
+
+    @cached_property
+    def known(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is known of the model of each run, by run: facts of the first checkout and of the package."""
+        places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
+        facts = read_facts(places[0] / FILE) if places else bundled_facts()
+        rows = self.inputs.runs.select("run", "model", "organisation").rows()
+        names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
+        return {run: facts_of(facts, own) for run, own in names.items()}
 
     @cached_property
     def by_question(self) -> Inputs:
@@ -112,7 +125,7 @@ BOUNDS = ("score_low", "score_high")
 
 def run_columns(runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Returns runs by descending score, with what names them and these columns, as far as they are there."""
-    there = [name for name in (*RUN, *columns) if name in runs.columns]
+    there = [name for name in dict.fromkeys([*RUN, *columns]) if name in runs.columns]
     return runs.select(there).sort("score", descending=True, maintain_order=True)
 
 
@@ -226,18 +239,14 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
-    """Read the table of one learning curve, such as a `curve.parquet`; raises `InputError`."""
-    if len(paths) != 1:
-        raise PlotError(
-            f"the learning figure takes one curve.parquet, got {counted(len(paths), 'file')}"
-        )
-    path = Path(paths[0])
+def read_curve(name: str) -> pl.DataFrame:
+    """Read the table of a learning curve, such as a `curve.parquet`; raises `InputError`."""
+    path = Path(name)
     problem = "not a learning curve: expected a file such as curve.parquet"
     if path.is_dir():  # of which polars would read every file
         raise InputError(problem, path=path)
     try:
-        return pl.read_parquet(paths[0], glob=False, hive_partitioning=False)
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)
     except OSError as error:
         raise InputError(f"not a learning curve: {errors.unreadable(error)}", path=path) from None
     except pl.exceptions.PolarsError:

@@ -1,14 +1,15 @@
-"""The page about a site: who made it and how, which figures can be compared, what was added when, citations."""
+"""The page about a site: who made it and how, what can be compared, what was added when, citations."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from typing import NamedTuple
 
-from pfgen_rs.metrics.signature import comparable, fixed_part
+from pfgen_rs.metrics.signature import fixed_part
 from pfgen_rs.report.site import pages
 
 ABOUT_PAGE = "about/index.html"
@@ -47,7 +48,7 @@ class Citation:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a site says of itself. `licence`: of its figures, best as an SPDX identifier. `url`: its address."""
+    """What a site says of itself. `licence`: of its figures, an SPDX identifier. `url`: its address."""
 
     title: Both
     about: Both = Both("", "")
@@ -68,12 +69,11 @@ class About:
 
     def bibtex(self, newest: date | None = None) -> str:
         """Returns the citation as BibTeX; without a year, that of the newest run."""
-        authors = [f"{{{name.translate(_BIBTEX)}}}" for name in map(pages.plain, self.authors)]
-        cited = {key: pages.plain(text) for key, text in self._cited(newest).items() if text}
-        fields = {key: text.translate(_BIBTEX) for key, text in cited.items() if key != "url"}
-        fields = {"author": " and ".join(authors), **fields}
-        fields |= {"url": cited["url"]} if "url" in cited else {}
-        lines = "".join(f"  {key} = {{{text}}},\n" for key, text in fields.items())
+        authors = [f"{{{pages.plain(name).translate(_BIBTEX)}}}" for name in self.authors]
+        cited = {"author": " and ".join(authors)}
+        for key, text in self._cited(newest).items():
+            cited[key] = text if key == "url" else pages.plain(text).translate(_BIBTEX)
+        lines = "".join(f"  {key} = {{{text}}},\n" for key, text in cited.items() if text)
         return f"@misc{{{self.citation.key},\n{lines}}}\n"
 
     def cff(self, newest: date | None = None) -> str:
@@ -113,7 +113,7 @@ class ListedRun(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Runs whose scores can be compared: their signature, their number, and what the largest kind has else."""
+    """Runs whose scores can be compared: their signature, their number, and how the largest kind differs."""
 
     signature: str
     runs: int
@@ -122,26 +122,17 @@ class Kind(NamedTuple):
 
 def kinds(runs: Sequence[ListedRun]) -> list[Kind]:
     """Returns the kinds of signatures, that of most runs first; cleaning and version do not count."""
-    counts: dict[str, int] = {}
-    for run in runs:
-        signature = comparable(run.signature, None).rpartition("|v:")[0] + _answered(run.signature)
-        counts[signature] = counts.get(signature, 0) + 1
-    ordered = sorted(counts, key=lambda signature: (-counts[signature], signature))
-    most = _parts(ordered[0]) if ordered else {}
-    return [Kind(each, counts[each], _differing(_parts(each), most)) for each in ordered]
-
-
-def _answered(signature: str) -> str:
-    return "".join(f"|{p}" for p in signature.split("|") if re.match("questions:|answers:", p))
-
-
-def _parts(signature: str) -> dict[str, str]:
-    parts = (part.partition(":") for part in signature.split("|"))
-    return {name: value for name, colon, value in parts if colon}
-
-
-def _differing(own: Mapping[str, str], most: Mapping[str, str]) -> list[str]:
-    return [name for name in {**most, **own} if own.get(name) != most.get(name)]
+    left_out = ("pfgen", "clean", "v")
+    kept = (
+        tuple(part for part in run.signature.split("|") if part.partition(":")[0] not in left_out)
+        for run in runs
+    )
+    counts = Counter(sorted(kept)).most_common()
+    most = set(counts[0][0]) if counts else set()
+    return [
+        Kind("|".join(each), count, sorted({part.partition(":")[0] for part in most ^ set(each)}))
+        for each, count in counts
+    ]
 
 
 def about_files(
@@ -155,8 +146,8 @@ def about_files(
 ) -> list[tuple[str, bytes]]:
     """Returns the page and its citations, as paths within the site with their contents.
 
-    `unmatched`: names of models that no other source has, each with its source. `sources`: where facts about
-    models come from.
+    `unmatched`: names of models that no run has, each with its source. `sources`: where facts about models
+    come from.
     """
     ordered = sorted(runs, key=lambda run: (-(run.day.toordinal() if run.day else 0), run.name))
     newest = ordered[0].day if ordered else None

@@ -133,6 +133,8 @@ _FACTS = (
     Column("currency", "cost", "text", ("通貨", "Currency")),
     Column("price_date", "cost", "date", ("価格の日付", "Date of the price")),
 )
+LABELS = {column.key: column.label for column in (*_OF_RUNS, *_FACTS)}
+"""Labels of the board's own columns but those of categories."""
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
 
 
@@ -218,7 +220,7 @@ def board_of(
     own = [
         *_OF_RUNS,
         *(
-            Column(f"category:{name}", "categories", "number", _category_label(name), 3, 1)
+            Column(f"category:{name}", "categories", "number", category_label(name), 3, 1)
             for name in dict.fromkeys(categories.values())
         ),
     ]
@@ -239,7 +241,8 @@ def board_of(
     )
 
 
-def _category_label(name: str) -> Text:
+def category_label(name: str) -> Text:
+    """Returns what a category of questions is called; one of strangers by its name."""
     known = strings(("common",)).table.get(f"category_{name}", {"ja": name, "en": name})
     return known["ja"], known["en"]
 
@@ -261,7 +264,7 @@ def _models(
     found = []
     for key, row in values.items():
         own = runs.get(key, [])
-        known = _facts_of(facts, [names[key], *(run.model for run in own)])
+        known = facts_of(facts, [names[key], *(run.model for run in own)])
         organisation = own[0].organisation if own else names[key].rpartition("/")[0] or None
         if organisation:
             known.setdefault("organisation", organisation)
@@ -269,7 +272,8 @@ def _models(
     return found
 
 
-def _facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
+def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
+    """Returns what is known of a model with these names, by column."""
     found: dict[str, Cell] = {key: fact.value for key, fact in facts.of(*names).items()}
     if isinstance(price := found.get("price"), model_facts.Price):
         found |= {"price": price.amount, "currency": price.currency, "price_date": price.date}

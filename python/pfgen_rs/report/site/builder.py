@@ -27,7 +27,7 @@ from pfgen_rs.report.site import (
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
-from pfgen_rs.report.site.pages import Frame, Look, Nav, Text
+from pfgen_rs.report.site.pages import Frame, Look, Nav, Text, vendored
 
 FRONT = (("overview", models_page.OVERVIEW_PAGE), ("models", models_page.MODELS_PAGE))
 BENCHMARK = ("benchmark", "benchmark/index.html")
@@ -182,6 +182,7 @@ class Site:
                 models_page.model_script()[0],
                 f"{models_page.BOARD}.js",
                 f"{models_page.MEANS}.js",
+                *dict(vendored()),
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
                 *({run_page.run_script()[0], *windows} if pages else ()),
                 *(f"{name}.js" for name in names),
@@ -218,12 +219,12 @@ class Site:
             frame=frame.of(models_page.MODELS_PAGE),
             signature=self.signature,
             comparison=comparison,
-            is_complete=is_complete,
         )
         found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
         found |= [
             _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
             _script(models_page.MEANS, boards.means(self.board)),
+            *vendored(),
         ]
         self._write_part("front", "", found)
 
@@ -309,10 +310,11 @@ class Site:
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
-        key = digest_of(key, plots_page.plots_key(entries))
+        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return
-        found = plots_page.plots_files(entries, benchmark, frame=frame.of(PLOTS[1]))
+        found = plots_page.plots_files(entries, benchmark, known, frame=frame.of(PLOTS[1]))
         files = dict(found)
         self.folder.plan(files)
         self._write_part("plots", key, files)

@@ -1,12 +1,11 @@
 """Pages about models: the overview, the table of all, a page for each, and lists of pages of other kinds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.site import charts
 from pfgen_rs.report.site.board import Board, Cell, Column, Model, Section, Value
 from pfgen_rs.report.site.compare_page import MOST_COMPARED
@@ -17,20 +16,13 @@ BOARD, MEANS = "board", "means"
 """Names of the payloads with what `board.payload` and `board.means` give."""
 LEADERS = 15
 
-_TABLE = (
-    "statistics",
-    "flips",
-    "ranking",
-    "board",
-    "cells",
-    "filters",
-    "virtual",
-    "weights",
-    "table_export",
-    "tray",
-    "models",
+_DRAWING = (
+    *("statistics", "flips", "ranking", "board", "table_export"),
+    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
 )
-_DRAWING = ("statistics", "flips", "ranking", "board")
+_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
+MODELS_PARTS = (*_DRAWING, *_TABLE)
+"""What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
 _FEW_ORGANISATIONS = 4
 
@@ -57,9 +49,7 @@ def overview_page(
     )
 
 
-def models_page(
-    board: Board, *, frame: Frame, signature: str, comparison: str | None, is_complete: bool
-) -> bytes:
+def models_page(board: Board, *, frame: Frame, signature: str, comparison: str | None) -> bytes:
     """Returns the page with the table of models, which its script makes of the board.
 
     `comparison`: path of the page that compares runs, if there is one. Without scripts it has the best run of
@@ -67,32 +57,18 @@ def models_page(
     """
     return render(
         "models",
-        parts=_TABLE,
+        parts=MODELS_PARTS,
         frame=frame,
         here="models",
         signature=signature,
-        rows=list(_table_rows(board)),
-        comparison=comparison,
-        most_compared=MOST_COMPARED,
-        is_complete=is_complete,
+        rows=[model for model in board.models if model.runs],
+        data={
+            "board": BOARD,
+            "means": MEANS,
+            "comparison": comparison,
+            "most": MOST_COMPARED,
+        },
     )
-
-
-def _table_rows(board: Board) -> Iterator[dict[str, Any]]:
-    """Yields what the table has of each model with runs, of its best run; ranks are those of models."""
-    rank = 0
-    for model in board.models:
-        if model.runs:
-            run = model.runs[0]
-            rank += not model.is_system
-            yield {
-                **{key: getattr(run, key) for key in ("score", *PARTS, "length")},
-                "rank": None if model.is_system else rank,
-                "name": model.name,
-                "page": model.page,
-                "low": run.estimate.low,
-                "high": run.estimate.high,
-            }
 
 
 def model_script() -> tuple[str, bytes]:

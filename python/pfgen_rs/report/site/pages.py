@@ -182,6 +182,12 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
     return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
 
 
+def vendored() -> list[tuple[str, bytes]]:
+    """Returns paths and contents of the libraries that pages of a site load when they draw."""
+    folder = resources.files("pfgen_rs.report.site") / "assets" / "vendor"
+    return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
+
+
 @cache
 def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""

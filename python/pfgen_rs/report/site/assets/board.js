@@ -14,7 +14,7 @@
   };
 
   /**
-   * The board of a payload. `means`: the question means of each run, or `null`. Rows come best first; each has `id`, `name`, `label`,
+   * The board of a payload. `means`: the question means of each run, where there are any. Rows come best first; each has `id`, `name`, `label`,
    * `page`, `system`, `model` (its number), `used` (numbers of the runs that its values are of), `runs` (all of the model that were
    * accepted), `get(key)` (`null`: unknown), `interval(key)` and `means`. `accept`: takes what gives a run's values by key.
    */

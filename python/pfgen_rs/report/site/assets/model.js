@@ -2,7 +2,7 @@
 (() => {
   const { board: name, means, model } = pfgen.data("page");
   Promise.all([pfgen.load(name), pfgen.load(means)]).then(([payload, found]) => {
-    const board = pfgen.board(payload, found.means);
+    const board = pfgen.board(payload, found);
     const rows = board.rows("best").filter((row) => !row.system && row.get("score") !== null);
     const place = rows.findIndex((row) => row.id === model);
     const tested = rows.filter((row) => row.means);

@@ -25,44 +25,17 @@
     let base = {}; // rows of the choice, which filters then leave out
     let found = { rows: [], lines: [], tested: 0 };
     let places = new Map(); // row -> its rank, and its ranges once they are known
-    let composite = null; // column
+    let composite = null; // column of weighted means
+    let shown = []; // columns
     let testing = new AbortController();
     let tests = {};
-    const axis = pfgen.cells.axis(board.rows("best").flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
-
-    // Columns: those of the board, and those that follow from what is shown.
-    const part = (key, label, get, digits = 0) => ({ key, label, get, digits, isNumber: true });
-    const ends = (key, name, get, digits) => ["low", "high"].map((end, i) => part(`${key}_${end}`, () => `${name()} (${t(end)})`, (row) => get(row)?.[i] ?? null, digits));
-    const made = (key, about) => ({ key, group: "pfgen", kind: "number", digits: 0, better: -1, get label() {
-      return [t(key), t(key)];
-    }, ...about });
-    const view = (column) => {
-      const get = (row) => row.get(column.key);
-      const hasBounds = column.isBounded && column.key !== "score";
-      const bounds = (row) => (hasBounds ? row.interval(column.key) : null);
-      return { ...column, get, parts: [
-        { ...part(column.key, () => pfgen.named(column), get, column.digits), isNumber: column.kind === "number" },
-        ...(hasBounds ? ends(column.key, () => pfgen.named(column), bounds, column.digits) : [])],
-      draw: (row) => [...pfgen.cells.value(column, get(row)), ...(bounds(row) ? [pfgen.cells.bounds(bounds(row), column.digits)] : [])] };
-    };
-    const place = (name) => (row) => places.get(row)?.[name] ?? null;
-    const rank = made("rank", { get: place("rank") });
-    const name = made("name", { kind: "text", get: (row) => row.name });
-    const derived = [
-      made("interval", { kind: "interval", better: 1, get: (row) => row.get("score"), draw: (row) => axis.whisker(row.get("score"), row.interval("score")),
-        parts: ends("score", () => t("score"), (row) => row.interval("score"), 4) }),
-      made("ranks", { get: (row) => places.get(row)?.own?.[0] ?? null, draw: (row) => pfgen.cells.ranges(place("own")(row), place("joint")(row), found.tested),
-        parts: [...ends("own", () => t("own"), place("own")), ...ends("joint", () => t("joint"), place("joint"))] }),
-      made("tier", { get: place("tier"), draw: (row) => pfgen.cells.value({ kind: "number", digits: 0 }, place("tier")(row)), parts: [part("tier", () => t("tier"), place("tier"))] }),
-    ];
-    const at = board.known.findIndex(({ key }) => key === "score") + 1;
-    const views = board.known.map(view).toSpliced(at, 0, ...(at ? derived : []));
+    const [everyModel, everyRun] = ["best", "all"].map((choice) => board.rows(choice));
+    const { fixed: [rank, name], run, views, parts, composite: weighed } = pfgen.tableColumns(board, (row) => places.get(row), () => found.tested);
     const byKey = new Map([rank, name, ...views].map((each) => [each.key, each]));
     const initial = [...usual, ...board.benchmarks.map(({ column }) => column)].filter((key, i, all) => byKey.has(key) && all.indexOf(key) === i);
-    const weighed = () => made("composite", { digits: 3, better: 1, get: composite, draw: (row) => pfgen.cells.value({ kind: "number", digits: 3 }, composite(row)),
-      parts: [part("composite", () => t("composite"), composite, 3)] });
-    const columns = () => [...(composite ? [weighed()] : []), ...views.filter(({ key }) => state.columns.includes(key))];
-    const columnOf = (key) => (key === "composite" && composite ? weighed() : byKey.get(key));
+    const columnOf = (key) => (key === "composite" ? composite : byKey.get(key));
+    const plainKey = (key) => key.replace(/^-/, "");
+    const orders = () => (state.sort.length ? state.sort : ["rank"]);
 
     // What is shown, and in which order.
     const tested = ([key, filter]) => [key, pfgen.filters.test(board.column(key), filter)];
@@ -75,7 +48,7 @@
       return base.rows;
     };
     const ordered = (rows) => {
-      const by = state.sort.map((key) => ({ column: columnOf(key.replace(/^-/, "")), sign: key.startsWith("-") ? -1 : 1 })).filter(({ column }) => column);
+      const by = state.sort.map((key) => ({ column: columnOf(plainKey(key)), sign: key.startsWith("-") ? -1 : 1 })).filter(({ column }) => column);
       if (!by.length) return rows;
       const keyed = rows.map((row) => ({ row, values: by.map(({ column }) => column.get(row)) }));
       const compare = (a, b, sign) => (a === null) - (b === null) || (a === b ? 0 : sign * (typeof a === "string" ? collator.compare(a, b) : a - b));
@@ -140,22 +113,24 @@
     };
 
     // The table.
-    const header = (column) => element("th", { scope: "col", class: column.kind === "number" ? `number ${column.key}` : column.key, "data-key": column.key },
+    const own = ["rank", "name", "ranks", "score"]; // columns that look their own way
+    const look = ({ kind, key }) => (own.includes(key) ? `${kind} ${key}` : kind);
+    const header = (column) => element("th", { scope: "col", class: look(column), "data-key": column.key },
       element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.shiftKey) }, pfgen.shown(pfgen.named(column))),
-      ...(column.key === "interval" ? [axis.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
+      ...(column.scale ? [column.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
     const head = () => {
-      const shown = [rank, name, ...columns()];
+      shown = [rank, name, ...(composite ? [composite] : []), ...views.filter(({ key }) => state.columns.includes(key))];
       const looks = JSON.stringify([pfgen.language(), shown.map(({ key }) => key)]);
       if (table.dataset.looks !== looks) {
         table.dataset.looks = looks;
-        const choose = element("th", { scope: "col", class: "choose" }, t("compare_choose"));
+        const choose = element("th", { scope: "col", class: "choose" }, tr("compare_choose"));
         table.querySelector("colgroup")?.remove();
-        table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(({ key, kind }) => (byKey.has(key) && !board.column(key) ? key : kind))].map((kind) => element("col", { class: kind }))));
+        table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(look)].map((kind) => element("col", { class: kind }))));
         table.tHead.replaceChildren(element("tr", { "aria-rowindex": 1 }, choose, ...shown.map(header)));
       }
-      const by = state.sort.length ? state.sort : ["rank"];
+      const by = orders();
       for (const cell of table.tHead.querySelectorAll("[data-key]")) {
-        const order = by.findIndex((key) => key.replace(/^-/, "") === cell.dataset.key);
+        const order = by.findIndex((key) => plainKey(key) === cell.dataset.key);
         const falls = by[order]?.startsWith("-");
         cell.removeAttribute("aria-sort");
         if (order === 0) cell.setAttribute("aria-sort", falls ? "descending" : "ascending");
@@ -165,15 +140,15 @@
     const sort = (column, isMore) => {
       const firstFalls = column.kind === "date" || (column.kind !== "text" && column.better >= 0);
       const first = firstFalls ? `-${column.key}` : column.key;
-      const now = state.sort.length ? state.sort : ["rank"];
-      const place = now.findIndex((key) => key.replace(/^-/, "") === column.key);
+      const now = orders();
+      const place = now.findIndex((key) => plainKey(key) === column.key);
       const turned = now[place]?.startsWith("-") ? column.key : `-${column.key}`;
       if (!isMore) state.sort = [place < 0 || now.length > 1 ? first : turned];
       else if (place < 0) state.sort = [...now, first];
       else state.sort = now[place] === first ? now.with(place, turned) : now.toSpliced(place, 1);
       if (String(state.sort) === "rank") state.sort = [];
       changed(false);
-      const said = state.sort.map((key) => t(key.startsWith("-") ? "falling" : "rising", { column: pfgen.named(columnOf(key.replace(/^-/, ""))) }));
+      const said = orders().map((key) => t(key.startsWith("-") ? "falling" : "rising", { column: pfgen.named(columnOf(plainKey(key))) }));
       pfgen.say(t("sorted_by", { columns: said.join(", ") }));
     };
 
@@ -194,18 +169,19 @@
       if (!run?.page || !comparison.page) return [];
       return [element("input", { type: "checkbox", value: run.id, checked: tray.has(run.id), "aria-label": t("compare_run", { name: run.label }) })];
     };
+    const nameOf = (row, others = folded(row)) => element("div", { class: others.length ? "two" : null }, named(row), element("small", {}, ...others));
     const rowOf = (row) => element("tr", { class: row.system ? "system" : null, "data-id": row.id },
       element("td", { class: "choose" }, ...chooser(row)),
-      element("td", { class: "number rank" }, ...pfgen.cells.value({ kind: "number", digits: 0 }, rank.get(row))),
-      element("th", { scope: "row", class: "name" }, element("div", {}, named(row), element("small", { class: "folded" }, ...folded(row)))),
-      ...columns().map((column) => element("td", { class: column.kind === "number" ? `number ${column.key}` : column.key }, ...column.draw(row))));
+      element("td", { class: "number rank" }, ...rank.draw(row)),
+      element("th", { scope: "row", class: "name" }, nameOf(row)),
+      ...shown.slice(2).map((column) => element("td", { class: look(column) }, ...column.draw(row))));
     const fold = (value) => {
       const key = String(value);
       state.closed = state.closed.includes(key) ? state.closed.filter((each) => each !== key) : [...state.closed, key];
       changed(false);
       [...table.querySelectorAll(".group button")].find((button) => button.dataset.value === key)?.focus();
     };
-    const groupOf = ({ value, isClosed, count: number }) => element("tr", { class: "group" }, element("th", { scope: "rowgroup", colspan: 1000 },
+    const groupOf = ({ value, isClosed, count: number }) => element("tr", { class: "group" }, element("th", { scope: "rowgroup", colspan: shown.length + 1 },
       element("button", { type: "button", "aria-expanded": String(!isClosed), "data-value": String(value), onclick: () => fold(value) },
         ...pfgen.cells.value(board.column(state.group), value), element("small", {}, ` ${number}`))));
     const redraw = pfgen.virtualRows(box, table.tBodies[0], (number) => {
@@ -219,54 +195,45 @@
     const count = () => {
       const isAll = state.choice === "all";
       const models = (rows) => (isAll ? rows : rows.filter(({ system }) => !system)).length;
-      document.getElementById("count").textContent = t(isAll ? "count" : "count_models", { n: models(found.rows), all: models(board.rows(state.choice)) });
+      document.getElementById("count").textContent = t(isAll ? "count" : "count_models", { n: models(found.rows), all: models(isAll ? everyRun : everyModel) });
     };
 
     // Controls.
     const control = (id, ...children) => document.getElementById(id).replaceChildren(...children);
-    const filterChanged = (key) => (filter, isTyped) => {
-      state.filters = { ...state.filters, [key]: filter };
-      (isTyped ? soon : changed)(isTyped);
+    const byGroup = (all, make) => board.groups.map(([key, label]) => [pfgen.named({ label }), all.filter(({ group }) => group === key)])
+      .filter(([, own]) => own.length).map(([label, own]) => make(label, own));
+    const option = (chosen) => (column) => element("option", { value: column.key, selected: chosen === column.key }, pfgen.plain(pfgen.named(column)));
+    const refilter = (filters, place) => {
+      state.filters = filters;
+      changed(false);
+      controls();
+      document.querySelector(place).focus();
     };
-    const byGroup = (all, make, tag, attribute) => board.groups.map(([key, label]) => [label, all.filter(({ group }) => group === key)])
-      .filter(([, own]) => own.length).map(([label, own]) => make(tag, attribute, pfgen.named({ label }), own));
     const filterFields = () => Object.entries(state.filters).map(([key, filter]) => {
-      const drop = () => {
-        state.filters = Object.fromEntries(Object.entries(state.filters).filter(([other]) => other !== key));
-        changed(false);
-        controls();
-        document.getElementById("column").focus();
+      const values = ["text", "flag"].includes(board.column(key).kind) ? everyRun.map((row) => row.get(key)) : [];
+      const set = (now, isTyped) => {
+        state.filters = { ...state.filters, [key]: now };
+        (isTyped ? soon : changed)(isTyped);
       };
-      const values = ["text", "flag"].includes(board.column(key).kind) ? board.rows("all").map((row) => row.get(key)) : [];
-      return pfgen.filters.fields(board.column(key), filter, values, filterChanged(key), drop);
+      const drop = () => refilter(Object.fromEntries(Object.entries(state.filters).filter(([other]) => other !== key)), "#column");
+      return pfgen.filters.fields(board.column(key), filter, values, set, drop);
     });
     const addFilter = () => {
       const { value } = document.getElementById("column");
-      state.filters = { ...state.filters, [value]: state.filters[value] ?? {} };
-      changed(false);
-      controls();
-      document.querySelector(`.filter[data-column="${CSS.escape(value)}"] :is(input, summary)`).focus();
+      refilter({ ...state.filters, [value]: state.filters[value] ?? {} }, `.filter[data-column="${CSS.escape(value)}"] :is(input, summary)`);
     };
-    const option = ({ key, ...each }) => element("option", { value: key, selected: state.group === key }, pfgen.plain(pfgen.named(each)));
     const choosable = (column) => element("label", {}, element("input", { type: "checkbox", checked: state.columns.includes(column.key), onchange: ({ target }) => {
       state.columns = views.map(({ key }) => key).filter((key) => (key === column.key ? target.checked : state.columns.includes(key)));
       changed(false);
     } }), " ", pfgen.shown(pfgen.named(column)), ...(column.about ? [element("small", {}, " ", pfgen.shown(pfgen.named({ label: column.about })))] : []));
-    const preset = (key, keys) => element("button", { type: "button", onclick: () => {
-      state.columns = keys;
-      changed(false);
-      controls();
-    } }, tr(key));
     const controls = () => {
       form.elements.text.value = state.text;
       form.elements.choice.value = state.choice;
       const groups = board.known.filter(({ kind }) => kind === "text" || kind === "flag");
-      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option));
-      const optgroup = (_tag, _attribute, label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(({ key, ...each }) => element("option", { value: key }, pfgen.plain(pfgen.named(each)))));
-      const fieldset = (_tag, _attribute, label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable));
-      control("column", ...byGroup(board.known, optgroup));
+      form.elements.group.replaceChildren(element("option", { value: "", "data-t": "no_group" }, t("no_group")), ...groups.map(option(state.group)));
+      control("column", ...byGroup(board.known, (label, own) => element("optgroup", { label: pfgen.plain(label) }, ...own.map(option(null)))));
       control("chosen-filters", ...filterFields());
-      control("columns", ...byGroup(views, fieldset), element("p", {}, preset("usual_columns", initial), " ", preset("all_columns", views.map(({ key }) => key))));
+      control("columns", ...byGroup(views, (label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable))));
       control("weights", ...pfgen.weights.sliders(board, state.weights, (weights, isTyped) => {
         weigh(weights);
         changed(isTyped);
@@ -274,16 +241,16 @@
     };
     const weigh = (weights) => {
       state.weights = weights;
-      composite = Object.keys(weights).length ? pfgen.weights.composite(board, weights) : null;
+      composite = Object.keys(weights).length ? weighed(pfgen.weights.composite(board, weights)) : null;
     };
 
     // The address.
     const remember = (isNew) => {
-      const { text, choice, group, columns: shown, filters, weights, sort: by, closed, brush } = state;
+      const { text, choice, group, columns: keys, filters, weights, sort: by, closed, brush } = state;
       address.set({
         text, group,
         choice: choice === "best" ? "" : choice,
-        columns: String(shown) === String(initial) ? "" : JSON.stringify(shown),
+        columns: String(keys) === String(initial) ? "" : JSON.stringify(keys),
         filters: written(filters), weights: written(weights), sort: written(by), closed: written(closed),
         brush: brush ? JSON.stringify(brush) : "",
         chosen: tray.ids().join(" "),
@@ -302,7 +269,7 @@
         brush: listed("brush"),
       });
       weigh(pfgen.weights.checked(board, parsed("weights")));
-      state.sort = (listed("sort") ?? []).filter((key) => columnOf(key.replace(/^-/, "")));
+      state.sort = (listed("sort") ?? []).filter((key) => columnOf(plainKey(key)));
     };
     const changed = (isTyped, isNew = isStep(isTyped)) => {
       show();
@@ -338,10 +305,8 @@
     });
     document.getElementById("add").addEventListener("click", addFilter);
     control("exports", ...pfgen.exports("models", () => {
-      const run = { ...part("run", () => t("run"), (row) => row.label), isNumber: false };
-      const fixed = [part("rank", () => t("rank"), rank.get), { ...part("name", () => t("name"), name.get), isNumber: false }, ...(state.choice === "all" ? [run] : [])];
-      const parts = [...fixed, ...columns().flatMap((column) => column.parts)];
-      return [parts.map((each) => ({ ...each, label: each.label() })), found.rows.map((row) => parts.map(({ get }) => get(row)))];
+      const columns = [rank, name, ...(state.choice === "all" ? [run] : []), ...shown.slice(2)].flatMap(parts);
+      return [columns, found.rows.map((row) => columns.map(({ get }) => get(row)))];
     }));
     pfgen.onLanguage(() => {
       controls();
@@ -358,7 +323,7 @@
     for (const each of document.querySelectorAll("[data-ready]")) each.hidden = false;
     table.classList.add("live");
     controls();
-    pfgen.drawings?.mount(document.getElementById("drawings"), board);
+    pfgen.drawings.mount(document.getElementById("drawings"), board);
     show();
   };
 

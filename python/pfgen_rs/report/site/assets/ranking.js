@@ -2,11 +2,12 @@
 (() => {
   const same = 1e-12; // means that differ by less are equal
   const rounding = 1e-9; // of sums in another order
-  const beyond = 50; // flips that may reach further than a significant difference
+  const [fewest, beyond] = [999, 5]; // flips, and how many of them may at least reach further than a significant difference
   const steps = 256; // of r, for what a step down leaves out
-  const slice = 30; // milliseconds, after which the page has its turn
+  const skewness = 2; // how much more than in these questions it may be in all that could be asked
+  const slice = 6; // milliseconds, after which the page has its turn
 
-  /** Of two runs: Student's paired t, its correction for skewness as `r`, and what makes an `r` of a flipped sum of differences. */
+  /** Of two runs: Student's paired t, its correction for skewness as `r`, and the square of an `r` per that of a flipped sum. */
   const compared = (first, second) => {
     const n = first.length;
     let [mean, spread, cubes, squares] = [0, 0, 0, 0];
@@ -18,22 +19,23 @@
       spread += rest * rest;
       cubes += rest * rest * rest;
     }
-    const scale = squares > 0 ? 1 / Math.sqrt(n * squares) : 0;
+    const scale = squares > 0 ? 1 / (n * squares) : 0;
     if (n < 2 || Math.abs(mean) < same) return { t: 0, r: 0, scale };
     const deviation = Math.sqrt(spread / (n - 1));
     const t = mean / (deviation / Math.sqrt(n));
     if (deviation === 0) return { t, r: 1, scale };
-    const skew = n > 2 ? (cubes * n) / ((n - 1) * (n - 2)) / deviation ** 3 : 0;
+    const skew = n > 2 ? (skewness * cubes * n) / ((n - 1) * (n - 2)) / deviation ** 3 : 0;
     const straight = t + (skew * t * t) / (3 * Math.sqrt(n)) + (skew * skew * t * t * t) / (27 * n) + skew / (6 * Math.sqrt(n));
     const least = Math.min(Math.abs(t), Math.max(Math.sign(t) * straight, 0));
     return { t, r: least / Math.sqrt(n - 1 + least * least), scale };
   };
 
-  /** Raise the largest r of each flip to that of two runs. */
+  /** Raise the square of the largest r of each flip to that of two runs. */
   const raise = (most, first, second, scale) => {
     for (let f = 0; f < most.length; f += 1) {
-      const r = Math.abs(first[f] - second[f]) * scale;
-      if (r > most[f]) most[f] = r;
+      const difference = first[f] - second[f];
+      const square = difference * difference * scale; // twice as fast as an absolute value
+      if (square > most[f]) most[f] = square;
     }
   };
 
@@ -102,7 +104,7 @@
       });
     };
 
-    const draws = Math.ceil(beyond / error) - 1;
+    const draws = Math.max(fewest, Math.ceil(beyond / error) - 1);
     const drawn = pfgen.flipsAreExact(questions, draws) ? 0 : 1; // the observed signs, unless they are among the flips
     const flips = drawn ? draws : 2 ** questions;
     let sums = null; // of each run's means with signs flipped, for any choice of runs
@@ -117,18 +119,18 @@
       return found;
     };
 
-    /** The r from which differences are significant. `most`: the largest of each flip, by step; each turn leaves out what is significant. */
+    /** The r from which differences are significant. `most`: squares of the largest of each flip, by step; turns leave out what is found. */
     const limitOf = (most) => {
       const place = flips - 1 + drawn - Math.floor(error * (flips + drawn));
-      for (let step = 1; step <= steps; step += 1) most[step] = most[step].map((r, f) => Math.max(r, most[step - 1][f]));
+      for (let step = 1; step <= steps; step += 1) most[step] = most[step].map((square, f) => Math.max(square, most[step - 1][f]));
       for (let limit = Infinity; ;) {
-        const next = most[Math.min(Math.floor(limit * steps), steps)].slice().sort()[place] * (1 + rounding);
+        const next = Math.sqrt(most[Math.min(Math.floor(limit * steps), steps)].slice().sort()[place]) * (1 + rounding);
         if (!(next < limit)) return limit;
         limit = next;
       }
     };
 
-    /** Compares a run with the others: raises the largest r of each flip at their step, and returns their r, below 0 if it is worse. */
+    /** Compare a run with others: raise the largest of each flip at the step of their r, and return their r, below 0 if it is worse. */
     const against = (i, others, most) => {
       const each = others.map((j) => compared(runs[i], runs[j]));
       each.forEach(({ r, scale }, k) => raise(most[Math.floor(r * steps)], sums[i], sums[others[k]], scale));
@@ -137,6 +139,7 @@
 
     const joint = async (numbers, signal) => {
       const ranges = own(numbers);
+      if (numbers.length < 2 || questions < 2) return ranges;
       sums ??= flipped();
       const most = Array.from({ length: steps + 1 }, () => new Float64Array(flips));
       const found = [];

@@ -20,12 +20,13 @@
   pfgen.twoSidedP = (t, freedom) => {
     const angle = Math.atan2(Math.abs(t), Math.sqrt(freedom));
     const cosine = Math.cos(angle);
+    const square = cosine ** 2;
     const odd = freedom % 2;
     let term = odd ? cosine : 1;
     let total = 0;
     for (let k = 1 + odd; k < freedom; k += 2) {
       total += term;
-      term *= cosine ** 2 * (k / (k + 1));
+      term *= square * (k / (k + 1));
     }
     const inside = odd ? (angle + Math.sin(angle) * total) * (2 / Math.PI) : Math.sin(angle) * total;
     return Math.min(Math.max(1 - inside, 0), 1);

@@ -1,11 +1,11 @@
 // Long tables: of all lines only those in sight are in the page, and all of them when it is printed.
 (() => {
-  const spare = 14; // lines above and below those in sight
+  const spare = 6; // lines above and below those in sight
   const most = 2000; // printed
 
   /** Show lines in a table's body, all equally high, within a box that scrolls: `make(number)` gives a line's row. Returns what redraws. */
   pfgen.virtualRows = (box, body, make) => {
-    const gap = () => pfgen.element("tr", { class: "gap", "aria-hidden": "true" }, pfgen.element("td", { colspan: 1000 }));
+    const gap = () => pfgen.element("tr", { class: "gap", "aria-hidden": "true" }, pfgen.element("td"));
     const [above, below] = [gap(), gap()];
     const made = new Map(); // number of a line -> its row
     let [count, height, isPrinted] = [0, 40, false];
