@@ -359,7 +359,7 @@ def test_a_site_that_is_cut_off(
     leftover = place / "runs" / slug(second)
     leftover.mkdir(exist_ok=True)
     (leftover / f".data.js.{'0' * 16}.tmp").write_bytes(b"half")
-    rest = {"index.html", "compare/index.html", "compare/data.js", MARKER}
+    rest = {"index.html", "models/index.html", "compare/index.html", "compare/data.js", MARKER}
     rest |= {model_page("some/model"), model_page("other/model")}
     again = built(checkout)
     [script] = [name for name in again if name.startswith("assets/model-")]
