@@ -22,6 +22,7 @@ from pfgen_rs.report.site.compare_page import (
     comparison_page,
     listed_run,
 )
+from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.stats import METRICS, Sample
 
 __all__ = ["comparisons"]
@@ -65,7 +66,7 @@ def _write(site: Path, benchmark: Benchmark, samples: list[Sample]) -> int:
     content = payload.payload_file(COMPARISON, comparison_data(benchmark, runs))
     (site / COMPARISON_PAGE).parent.mkdir()
     (site / f"{COMPARISON}.js").write_bytes(content)
-    (site / COMPARISON_PAGE).write_bytes(comparison_page(benchmark, root="../"))
+    (site / COMPARISON_PAGE).write_bytes(comparison_page(benchmark, frame=Frame("../")))
     return len(content)
 
 

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from pfgen_rs import load_benchmark
 from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.report.site.leaderboard import leaderboard_page
+from pfgen_rs.report.site import build
 
 __all__ = ["CLICK", "milliseconds"]
 
@@ -34,8 +35,8 @@ def milliseconds(entries: Sequence[Entry]) -> dict[str, float]:
     if path is None:
         return {}
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as name:
-        page_path = Path(name) / "index.html"
-        page_path.write_bytes(leaderboard_page(entries))
+        page_path = Path(name) / "models" / "index.html"
+        build(name, load_benchmark(), entries)
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_context(locale="en-GB").new_page()
         page.goto(page_path.as_uri())

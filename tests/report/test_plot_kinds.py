@@ -7,6 +7,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import fields, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import draw, plot_kinds
-from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
+from pfgen_rs.report.plots.inputs import PlotRequest, read_curve
 from pfgen_rs.report.site import plots_page
-from pfgen_rs.report.site.builder import NAV, build
+from pfgen_rs.report.site.builder import FRONT, build
+from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from pfgen_rs.report.update import report
 from plot_data import CATEGORIES, question_table, runs
@@ -33,6 +35,9 @@ from site_samples import HOSTILE, made_entries
 
 KIND = [name for name, kind in plot_kinds().items() if kind.of_sites and name != "steps"]
 """Those of every site; steps: where models are checkpoints."""
+
+
+KNOWN = {"parameters": 7.0, "released": date(2024, 5, 13), "price": 2.5, "currency": "USD"}
 
 
 def entries_of(benchmark: Benchmark, count: int) -> list[Entry]:
@@ -61,7 +66,8 @@ def entries(mini: Benchmark) -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def files(mini: Benchmark, entries: list[Entry]) -> dict[str, bytes]:
-    return dict(plots_files(entries, mini, nav=NAV))
+    facts = {entry.run: KNOWN for entry in entries}
+    return dict(plots_files(entries, mini, facts, frame=Frame("../", FRONT)))
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +273,12 @@ def result(checkout: Path, run: str) -> Any:
     return json.loads((checkout / run / "result.json").read_bytes())
 
 
+class _Known(PlotRequest):
+    @property
+    def known(self) -> dict[str, Any]:
+        return dict.fromkeys(self.inputs.runs["run"], KNOWN)
+
+
 @pytest.fixture(scope="module")
 def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PlotRequest]:
     """What is drawn of the kinds that do not take a checkout of any runs."""
@@ -274,7 +286,9 @@ def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     for step in (10, 20):
         add_run(steps, f"result/m/step_{step}/{step:07}", BETTER, {"model": f"m/step_{step}"})
     assert report(steps).problems == []
+    known = _Known([str(checkout)])
     return {
+        **dict.fromkeys(("scatter", "size", "released", "cost"), known),
         "learning": PlotRequest([str(curve(steps))]),
         "spread": PlotRequest([str(checkout / FIRST)], str(checkout / "data")),
         "steps": PlotRequest([str(steps)]),
@@ -298,7 +312,7 @@ def test_every_kind_is_drawn(
 
 def test_a_figure_that_there_is_not() -> None:
     with pytest.raises(
-        errors.PlotError, match=r"unknown figure 'yours'.*: expected one of metrics"
+        errors.PlotError, match=r"unknown figure 'yours'.*: expected one of .*metrics"
     ):
         draw("yours", PlotRequest([]))
 
@@ -350,7 +364,9 @@ def test_numbers_of_categories_are_means(checkout: Path) -> None:
             for question, entry in result(checkout, SECOND)["questions"].items()
             if categories[question] == category
         ]
-        assert float(first[f"in {category or '?'}"]) == pytest.approx(sum(scores) / len(scores))
+        assert float(first[f"category:{category or '?'}"]) == pytest.approx(
+            sum(scores) / len(scores)
+        )
 
 
 def test_numbers_of_convergence_are_running_means(checkout: Path) -> None:
@@ -378,7 +394,7 @@ def test_numbers_of_one_run(checkout: Path, tmp_path: Path) -> None:
 def test_what_is_no_curve(tmp_path: Path) -> None:
     (tmp_path / "curve.parquet").write_bytes(b"PAR1")
     for paths, message in (
-        (["a", "b"], "takes one curve.parquet, got 2 files"),
+        (["a/c.parquet", "b/c.parquet"], "not a learning curve"),
         ([str(tmp_path / "curve.parquet")], "expected a file such as curve.parquet"),
         ([str(tmp_path)], "expected a file such as curve.parquet"),
         ([str(tmp_path / "missing.parquet")], "not a learning curve"),
@@ -398,12 +414,11 @@ def test_the_command_writes_the_table_and_tells_what_is_cut(checkout: Path, tmp_
         ["--csv", tmp_path / "no" / "a.csv"],
         ["--csv", tmp_path / "b.svg"],  # the figure itself
         ["--top", "0"],
-        ["--x", "epoch"],
         ["--x", "step"],
     ):
         failed = pfgen("plot", "intervals", checkout, "-o", tmp_path / "b.svg", *arguments)
         assert failed.returncode == 2
-        assert ("requires the figure learning" in failed.stderr) == (arguments[-1] == "step")
+        assert ("requires the figure scatter or learning" in failed.stderr) == ("--x" in arguments)
         assert not (tmp_path / "b.svg").exists()
 
 
@@ -413,4 +428,4 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     place.parent.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
-    assert read_curve_rows([str(place)]).to_dict(as_series=False) == {"a": [1]}
+    assert read_curve(str(place)).to_dict(as_series=False) == {"a": [1]}

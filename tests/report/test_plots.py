@@ -156,7 +156,7 @@ def test_the_sources_of_most_questions_stand_in_the_published_order() -> None:
 def test_means_of_categories_with_published_scores_first() -> None:
     names = list(runs(3)["name"])
     table = plots.category_means(question_table(runs(3)), CATEGORIES, {names[1]: 0.9})
-    assert table.columns == ["name", "all", "in math", "in arts", "in ?"]
+    assert table.columns == ["name", "all", "category:math", "category:arts", "category:?"]
     assert table["name"][0] == names[1]
     assert table["all"].to_list() == pytest.approx([0.9, 0.15, 0.15])
     for row in table.rows():

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -14,16 +15,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pfgen_rs import Benchmark, Settings, load_benchmark
-from pfgen_rs.checkout.leaderboard import RunName, run_labels
-from pfgen_rs.drawing.style import CATEGORIES
+from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.checkout.leaderboard import RunName, model_key, run_labels
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
 from pfgen_rs.report.site import pages as i18n, payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
+from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
-from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.pages import plain, shown
+from pfgen_rs.report.site.model_facts import ModelFacts
+from pfgen_rs.report.site.models_page import models_page, overview_page
+from pfgen_rs.report.site.pages import ALONE, plain, shown
 from site_samples import Elements, hostile_benchmark, hostile_entries, made_entries
 
 ASSETS = resources.files("pfgen_rs.report.site") / "assets"
@@ -118,9 +121,19 @@ def test_every_string_that_is_asked_for_is_there() -> None:
     assert set(asked) - set(all_strings()) == set()
 
 
+def front(entries: Sequence[Entry]) -> dict[str, bytes]:
+    """Overview and table of a site of these entries, all of which have pages."""
+    board = board_of(entries, None, ModelFacts())
+    shown: dict[str, Any] = {"frame": ALONE, "signature": ""}
+    return {
+        "overview": overview_page(board, lead=None, is_complete=True, **shown),
+        "models": models_page(board, comparison="compare/index.html", **shown),
+    }
+
+
 def pages(mini: Benchmark) -> dict[str, bytes]:
     return {
-        "leaderboard": leaderboard_page(hostile_entries()),
+        **front(hostile_entries()),
         "benchmark": benchmark_page(mini),
         "hostile benchmark": benchmark_page(hostile_benchmark()),
     }
@@ -160,8 +173,6 @@ def test_each_page_allows_its_own_scripts_and_styles_and_has_nothing_else(mini: 
 def test_categories_are_named_in_both_languages(mini: Benchmark) -> None:
     strings = i18n.strings(("common",))
     assert strings.known("category", "math") == strings("category_math")
-    named = {key.removeprefix("category_"): key for key in strings.table if "category_" in key}
-    assert {name: strings.text(key) for name, key in named.items()} == CATEGORIES, "as in figures"
     for text in ("数学", "", "</b>", "none\u202e"):
         assert strings.known("category", text) == shown(text)
 
@@ -193,7 +204,7 @@ def test_no_two_labels_are_alike(runs: list[tuple[str, str | None]]) -> None:
 def test_hostile_text_makes_no_element(mini: Benchmark) -> None:
     harmless = {
         tag
-        for page in (benchmark_page(mini), leaderboard_page(made_entries(5)))
+        for page in (benchmark_page(mini), *front(made_entries(5)).values())
         for tag, _, _ in Elements(page).found
     }
     for page in pages(mini).values():
@@ -226,11 +237,9 @@ def test_a_run_without_interval_or_range_has_none_drawn() -> None:
     entry = made_entries(1)[0]
     unsure = replace(entry.estimate, low=None, high=None)
     bare = replace(entry, estimate=unsure, rank_low=None, rank_high=None, mode=None, engine=None)
-    page = leaderboard_page([bare]).decode()
-    assert 'class="whisker"' not in page
-    assert 'class="group"' not in page
-    assert 'class="whisker"' in leaderboard_page([entry]).decode()
-    assert b"<tbody" in leaderboard_page([])
+    assert b'class="whisker"' not in front([bare])["overview"]
+    assert b'class="whisker"' in front([entry])["overview"]
+    assert b"<main" in front([])["models"]
 
 
 def test_references_are_answers_and_frequent_ngrams(mini: Benchmark, tmp_path: Path) -> None:
@@ -263,7 +272,8 @@ def built(folder: Path, bench: Benchmark, jobs: int | None = None) -> dict[str, 
 def test_sites_depend_on_no_threads_and_stay(mini: Benchmark, tmp_path: Path) -> None:
     first = built(tmp_path / "a", mini, jobs=1)
     assert first == built(tmp_path / "b", mini, jobs=4)
-    assert len(first) == 2 + len(mini)
+    models = {model_key(entry) for entry in made_entries(5)}
+    assert len(first) == 6 + len(models) + len(mini)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
     built(tmp_path / "a", mini)
     assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}

@@ -1,7 +1,5 @@
-"""The leaderboard and the benchmark page in a real browser."""
+"""The first page and the benchmark page in a real browser."""
 
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +8,7 @@ import pytest
 from browser import Locator, NewPage, Page, expect, field, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
-from pfgen_rs.report.site.leaderboard import leaderboard_page
-from site_samples import HOSTILE, hostile_benchmark, hostile_entries, made_entries
+from site_samples import hostile_benchmark, hostile_entries, made_entries
 
 ENTRIES = made_entries(30)
 RANKED = sum(entry.rank is not None for entry in ENTRIES)  # systems are no models
@@ -31,13 +28,10 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site whose every text attacks."""
     folder = tmp_path_factory.mktemp("hostile")
     site.build(folder, hostile_benchmark(), hostile_entries())
-    pages = {entry.run: "runs/index.html" for entry in hostile_entries()}
-    page = leaderboard_page(hostile_entries(), run_pages=pages, comparison="compare/index.html")
-    (folder / "index.html").write_bytes(page)
     return folder
 
 
-def leaderboard(page: Page, folder: Path) -> Page:
+def overview(page: Page, folder: Path) -> Page:
     page.goto((folder / "index.html").as_uri())
     return page
 
@@ -45,67 +39,6 @@ def leaderboard(page: Page, folder: Path) -> Page:
 def benchmark(page: Page, folder: Path) -> Page:
     page.goto((folder / "benchmark" / "index.html").as_uri())
     return page
-
-
-MODELS = """() => [...document.querySelectorAll(".leaderboard tbody tr")]
-  .filter((row) => row.checkVisibility())
-  .map((row) => row.querySelector(".model").textContent)"""
-
-
-def models(page: Page) -> list[str]:
-    """The names in the table's visible rows, as they stand."""
-    found: list[str] = page.evaluate(MODELS)
-    return found
-
-
-def heading(page: Page, name: str | re.Pattern[str]) -> Locator:
-    return page.get_by_role("columnheader", name=name, exact=False).get_by_role("button")
-
-
-def test_a_click_sorts_falling_and_another_one_rising(page: Page, folder: Path) -> None:
-    leaderboard(page, folder)
-    for column, digits in {"score": 4, "length": 1, "fluency": 3, "helpfulness": 3}.items():
-        rounded = {entry.model: round(getattr(entry, column), digits) for entry in ENTRIES}
-        heading(page, column).click()
-        assert [rounded[model] for model in models(page)] == sorted(rounded.values(), reverse=True)
-        sorting = "all => all.map(heading => heading.ariaSort)"
-        assert page.locator("[aria-sort]").evaluate_all(sorting) == ["descending"]
-        heading(page, column).click()
-        assert [rounded[model] for model in models(page)] == sorted(rounded.values())
-        assert page.locator("#status").inner_text() == f"Sorted by {column.title()}, ascending"
-    heading(page, re.compile("^Rank(?! range)")).click()
-    ranked = [entry.model for entry in ENTRIES if entry.rank is not None]
-    assert models(page) == [*ranked, "system/criteria"], "the best first, and systems last"
-
-
-SEARCHED = {
-    "MiniMaxAI": [0, 2],
-    "claude 3.5": [1],
-    "gpt4o": [2],
-    "ｇｐｔ　minimax-ai –": [2],
-    "4oMiniMax": [],
-}
-
-
-def test_organisations_are_searched_too_and_signs_do_not_matter(page: Page, tmp_path: Path) -> None:
-    names = ["abab-6.5", "anthropic/claude-3-5-sonnet", "chat-GPT-4o", "claude-2"]
-    ranked = [entry for entry in made_entries(5) if entry.rank is not None]
-    entries = [
-        replace(entry, model=name, organisation=("MiniMaxAI", "Anthropic")[i % 2])
-        for i, (entry, name) in enumerate(zip(ranked, names, strict=True))
-    ]
-    (tmp_path / "index.html").write_bytes(leaderboard_page(entries))
-    leaderboard(page, tmp_path)
-    for text, wanted in SEARCHED.items():
-        field(page, "Search models").fill(text)
-        expect(page.locator("#count")).to_have_text(f"Models: {len(wanted)} of 4")
-        found = [names[number] for number in wanted]
-        assert settled(page, lambda: sorted(models(page)), found) == found
-
-
-def background(page: Page) -> str:
-    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return colour
 
 
 CONTRAST = """() => {
@@ -130,26 +63,9 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out(new_page: NewPage, folder: Path, scheme: Any) -> None:
     """WCAG 2.2, success criterion 1.4.3 (AA): a ratio of 4.5."""
-    page = leaderboard(new_page(color_scheme=scheme), folder)
+    page = overview(new_page(color_scheme=scheme), folder)
     weak = [found for found in page.evaluate(CONTRAST) if found[2] < 4.5]
     assert weak == []
-
-
-def test_the_page_is_used_by_keyboard(page: Page, folder: Path) -> None:
-    leaderboard(page, folder)
-    page.keyboard.press("Tab")
-    skip = page.locator(":focus")
-    assert skip.inner_text() == "Skip to content"
-    assert skip.bounding_box()["x"] >= 0  # type: ignore[index]
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
-    heading(page, "Length").focus()
-    page.keyboard.press("Enter")
-    assert models(page)[0] == max(ENTRIES, key=lambda e: e.length).model
-    page.keyboard.press("Shift+Tab")
-    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
 def opened(page: Page, question: int) -> Locator:
@@ -205,45 +121,10 @@ def test_pages_fit_narrow_windows(
 ) -> None:
     page = new_page(viewport=NARROW, locale=locale)
     for place in (folder, hostile_folder):
-        for visit in (leaderboard, benchmark):
+        for visit in (overview, benchmark):
             visit(page, place)
             assert page.evaluate("document.documentElement.lang") == language
             assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
-
-
-def test_print_shows_the_table_in_light_colours_alone(new_page: NewPage, folder: Path) -> None:
-    page = leaderboard(new_page(color_scheme="dark"), folder)
-    page.emulate_media(media="print", color_scheme="dark")
-    assert background(page) == "rgb(255, 255, 255)"
-    assert page.locator("#switches, .bar nav, #filters, #compare").evaluate_all(
-        "all => all.every(e => getComputedStyle(e).display === 'none')"
-    )
-    assert len(models(page)) == len(ENTRIES)
-
-
-def test_without_scripts_the_tables_are_there(new_page: NewPage, folder: Path) -> None:
-    page = leaderboard(new_page(java_script_enabled=False), folder)
-    assert models(page) == [entry.model for entry in ENTRIES]
-    assert page.locator("#filters").is_hidden()
-    assert page.locator(".leaderboard tbody td:has(input), tbody td:has([title])").first.is_hidden()
-    benchmark(page, folder)
-    assert page.locator("section.card").count() == 14
-
-
-def test_hostile_names_act_nowhere(page: Page, hostile_folder: Path) -> None:
-    leaderboard(page, hostile_folder)
-    heading(page, "Model").click()
-    page.get_by_role("button", name="日本語").click()
-    shown = page.locator(".leaderboard tbody .model").all_text_contents()
-    assert len(shown) == len(HOSTILE)
-    for text in ("<script>alert(1)</script>", "aU+202EbU+2066cU+200Fd", "{{7*7}} {n} ${7*7} %s"):
-        assert text in shown
-    boxes = page.locator(".leaderboard tbody input").all()
-    assert len(boxes) == len(HOSTILE)
-    for box in boxes:
-        box.check()
-    expect(page.locator("#comparison .problem")).to_contain_text("10 件まで")
-    assert page.locator("script[src], img, body svg[onload]").count() == 0
 
 
 def test_hostile_references_act_nowhere(page: Page, hostile_folder: Path) -> None:
@@ -270,7 +151,7 @@ def test_the_policy_stops_what_is_not_ours(new_page: NewPage, folder: Path, tmp_
     page = new_page(home="https://example.com", expected="Content Security Policy")
     stopped: list[str | None] = []
     page.on("requestfailed", lambda request: stopped.append(request.failure))
-    leaderboard(page, tmp_path)
+    overview(page, tmp_path)
     assert page.evaluate("window.bad") is None
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     assert settled(page, lambda: list(stopped), ["csp", "csp"]) == ["csp", "csp"]

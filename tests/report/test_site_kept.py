@@ -26,8 +26,10 @@ from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
 from pfgen_rs.report.site import folder as folders, plots_page
+from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
+from pfgen_rs.report.site.model_facts import bundled_facts
 from pfgen_rs.report.update import report
 from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
@@ -83,12 +85,21 @@ def of_run(run: str) -> set[str]:
     return {f"runs/{slug(run)}/{name}" for name in ("index.html", "data.js")}
 
 
+FRONT = {"index.html", "models/index.html", "board.js", "means.js"}
+
+
+def model_page(name: str) -> str:
+    return f"models/{slug(name)}/index.html"
+
+
 def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str]) -> None:
     made = built(checkout)
     questions = len(list((checkout / "data").glob("Q*.json")))
-    shared = {"index.html", "benchmark/index.html", "compare/index.html", "compare/data.js"}
+    shared = {"benchmark/index.html", "compare/index.html", "compare/data.js", *FRONT}
     assert {*of_run(FIRST), *of_run(SECOND), *shared, MARKER} <= made
-    assert len(made) == 4 + len(shared) + 2 + 2 * questions  # the script, references, windows
+    models = [name for name in made if name.startswith("models/")]
+    assert len(models) == 3  # the table, and a page for each
+    assert len(made) == 4 + len(shared) + 2 + 3 + 2 * questions  # scripts, references, windows
     listed = json.loads((checkout.parent / "site" / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} == made
     assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first
@@ -130,7 +141,8 @@ def test_nothing_has_changed(
 def test_a_run_that_has_changed_is_made_again_alone(known: Path, scored: list[str]) -> None:
     (known / FIRST / "trials.jsonl.xz").unlink()
     add_run(known, FIRST, [*GOOD[:-1], *BETTER[1:]])
-    assert built(known) == {*of_run(FIRST), "index.html", "compare/data.js", MARKER}
+    told = {"index.html", "models/index.html", "board.js", "means.js", model_page("some/model")}
+    assert built(known) == {*of_run(FIRST), *told, "compare/data.js", MARKER}
     assert scored == [FIRST]
 
 
@@ -143,9 +155,10 @@ def add_third(checkout: Path) -> None:
 
 def test_a_new_run_and_one_that_is_gone(known: Path, scored: list[str]) -> None:
     add_third(known)
-    assert built(known) == {*of_run(THIRD), "index.html", "compare/data.js", MARKER}
+    told = {*FRONT, "compare/data.js", MARKER}
+    assert built(known) == {*of_run(THIRD), *told, model_page("third/model")}
     shutil.rmtree(known / THIRD)
-    assert built(known) == {"index.html", "compare/data.js", MARKER}
+    assert built(known) == told
     assert not (known.parent / "site" / "runs" / slug(THIRD)).exists()
     assert scored == [THIRD]
 
@@ -190,7 +203,7 @@ def test_files_that_are_not_as_they_were_are_mended(known: Path, name: str, how:
 def test_facts_examples_and_configurations(known: Path, scored: list[str]) -> None:
     text = '[[released]]\ndate = 2024-01-02\nsource = "s"\nmodels = ["some/model"]\n'
     (known / "models.toml").write_text(text, encoding="utf-8")
-    assert built(known) == {MARKER}  # too few dates for a plot
+    assert built(known) == {"board.js", model_page("some/model"), MARKER}
     assert built(known) == set()
     example = json.dumps({"question": SEAS, "answer": "例"}, ensure_ascii=False) + "\n"
     (known / "data" / EXAMPLES).write_text(example, encoding="utf-8")
@@ -207,7 +220,8 @@ def test_a_run_that_is_no_longer_usable_has_no_page(known: Path) -> None:
         path.write_bytes(b"damaged")
     assert report(known, html=place).failed == [FIRST]
     assert not (place / "runs" / slug(FIRST)).exists()
-    assert f"runs/{slug(FIRST)}/" not in (place / "index.html").read_text(encoding="utf-8")
+    board = file_payloads((place / "board.js").read_bytes())["board"]
+    assert board["runs"]["page"].count(None) == 1
     listed = json.loads((place / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} == contents(place).keys()
 
@@ -336,9 +350,9 @@ def test_a_site_that_is_cut_off(
             report(checkout, html=checkout.parent / "site", jobs=1)
     place = checkout.parent / "site"
     first, second = scored
-    page = (place / "index.html").read_text(encoding="utf-8")
-    assert NOTICE in page
-    assert f"runs/{slug(second)}/" in page
+    assert NOTICE in (place / "index.html").read_text(encoding="utf-8")
+    board = file_payloads((place / "board.js").read_bytes())["board"]
+    assert f"runs/{slug(second)}/index.html" in board["runs"]["page"]
     assert (place / "benchmark" / "index.html").exists()
     assert all((place / name).exists() for name in of_run(first))
     scored.clear()
@@ -346,7 +360,10 @@ def test_a_site_that_is_cut_off(
     leftover.mkdir(exist_ok=True)
     (leftover / f".data.js.{'0' * 16}.tmp").write_bytes(b"half")
     rest = {"index.html", "compare/index.html", "compare/data.js", MARKER}
-    assert built(checkout) == {*of_run(second), *rest}
+    rest |= {model_page("some/model"), model_page("other/model")}
+    again = built(checkout)
+    [script] = [name for name in again if name.startswith("assets/model-")]
+    assert again == {*of_run(second), *rest, script}
     assert scored == [second]
     assert NOTICE not in (place / "index.html").read_text(encoding="utf-8")
     assert list(place.rglob("*.tmp")) == []
@@ -356,6 +373,10 @@ def test_a_site_that_is_cut_off(
 def results(mini: Benchmark) -> dict[str, Result]:
     scored = [score_file(bundled_path() / "runs" / name, mini) for name in RUNS]
     return {e.run: result for e, result in zip(made_entries(3), scored, strict=True)}
+
+
+def made_site(folder: Path, mini: Benchmark) -> Site:
+    return Site(SiteFolder(folder), board_of(made_entries(3), mini, bundled_facts()), mini)
 
 
 @pytest.mark.parametrize("count", [3, 2])
@@ -369,12 +390,14 @@ def test_no_links_to_runs_without_scores(
         for run in runs:
             yield run, InputError("damaged") if run == broken else results[run]
 
-    site = Site(SiteFolder(tmp_path), mini, made_entries(3))
+    site = made_site(tmp_path, mini)
     [(run, problem)] = site.write(ScoredRuns(dict.fromkeys(names), scored), whole="x")
     assert (run, str(problem)) == (broken, "damaged")
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert [f"runs/{slug(run)}/" in page for run in names] == [run != broken for run in names]
-    assert NOTICE not in page
+    board = file_payloads((tmp_path / "board.js").read_bytes())["board"]
+    assert {page for page in board["runs"]["page"] if page} == {
+        f"runs/{slug(run)}/index.html" for run in names if run != broken
+    }
+    assert NOTICE not in (tmp_path / "index.html").read_text(encoding="utf-8")
     first = tmp_path / "runs" / slug(names[0]) / "index.html"
     assert "../../compare/index.html" in first.read_text(encoding="utf-8")
     assert (tmp_path / "compare" / "index.html").exists()
@@ -393,7 +416,7 @@ def test_progress_is_told(mini: Benchmark, results: dict[str, Result], tmp_path:
     keyed = ScoredRuns(dict.fromkeys(results, "key"), given_runs(results).scored)
     for wanted in ([3, *results], []):
         told.clear()
-        Site(SiteFolder(tmp_path), mini, made_entries(3)).write(keyed, steps=steps)
+        made_site(tmp_path, mini).write(keyed, steps=steps)
         assert told == wanted
 
 

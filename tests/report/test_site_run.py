@@ -33,20 +33,22 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import answers as tables, site
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.charts import Histogram, Point, Scatter, date_ticks, size_ticks
+from pfgen_rs.report.site.board import board_of
+from pfgen_rs.report.site.charts import Histogram
 from pfgen_rs.report.site.folder import MARKER
-from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview
 from pfgen_rs.report.site.model_facts import (
     FILE,
-    Fact,
     ModelFacts,
     bundled_facts,
+    family_in_name,
+    kind_in_name,
     parameters_in_name,
     read_facts,
 )
+from pfgen_rs.report.site.models_page import leaders
 from pfgen_rs.report.site.run_page import estimates, run_page, run_view
 from pfgen_rs.runs import streaming
-from site_samples import HOSTILE, RUNS, Elements, hostile_entries, hostile_run, made_entries
+from site_samples import HOSTILE, RUNS, Elements, hostile_run, made_entries
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +226,7 @@ def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
     script = payload.parts_file(name, [first, "", *more])
     expected = {f"{name}#{i}": v for i, v in enumerate([value, None, value, [value]])}
     assert file_payloads(script) == expected
-    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}))
+    again = dict(payload.payload_files({f"{name}#1": payload.packed(value), "w": value}.items()))
     assert file_payloads(again["w.js"]) == {"w": value}
     assert file_payloads(again[f"{name}.js"]) == {f"{name}#0": None, f"{name}#1": value}
 
@@ -387,23 +389,24 @@ def test_any_name_has_one_size_or_none(name: str) -> None:
 
 def test_facts_of_the_package_have_sources_and_agree_with_names() -> None:
     facts = bundled_facts()
-    everything = {**facts.parameters, **{f"{k} ": v for k, v in facts.released.items()}}
+    sizes, released = facts.known["parameters"], facts.known["released"]
+    everything = {**sizes, **{f"{k} ": v for k, v in released.items()}}
     assert len(everything) > 100
     assert all(fact.source.startswith("https://") for fact in everything.values())
-    for name in facts.parameters:
+    for name in sizes:
         assert parameters_in_name(name.rpartition("/")[2]) is None, "the name says it already"
-    days = [fact.value for fact in facts.released.values()]
+    days = [fact.value for fact in released.values()]
     assert all(isinstance(day, date) and date(2020, 1, 1) < day < date(2030, 1, 1) for day in days)
-    assert facts.parameters_of("deepseek-ai/DeepSeek-V3") == (
+    assert facts.of("deepseek-ai/DeepSeek-V3")["parameters"] == (
         671,
         "https://github.com/deepseek-ai/DeepSeek-V3/blob/main/README_WEIGHTS.md",
     )
-    assert facts.released_of("chat", "META-LLAMA/llama-2-7b-hf") == (
+    assert facts.of("chat", "META-LLAMA/llama-2-7b-hf")["released"] == (
         date(2023, 7, 18),
         "https://github.com/meta-llama/llama-models/blob/main/README.md",
     )
-    assert facts.released_of("nobody/unknown") is None
-    assert facts.parameters_of("nobody/unknown-3b") == (3, "name")
+    assert facts.of("nobody/unknown") == {}
+    assert facts.of("nobody/unknown-3b")["parameters"] == (3, "name")
 
 
 def written(folder: Path, text: str) -> Path:
@@ -420,11 +423,55 @@ def test_facts_of_a_checkout_come_first(tmp_path: Path) -> None:
     text = RELEASED.format(date="2021-02-03") + PARAMETERS.format(n="0.5")
     text += '[[released]]\ndate = 2022-01-01\nsource = "x"\nmodels = ["openai/GPT-4o", "own"]\n'
     facts = read_facts(written(tmp_path, text))
-    assert facts.released_of("A/B") == (date(2021, 2, 3), "s")
-    assert facts.parameters_of("a/b") == (0.5, "s")
-    assert facts.released_of("openai/gpt-4o") == (date(2022, 1, 1), "x")
-    assert facts.released_of("some-org/own") == (date(2022, 1, 1), "x"), "without organisation"
-    assert facts.released_of("Qwen/Qwen-7B") is not None, "those of the package are still there"
+    assert facts.of("A/B")["released"] == (date(2021, 2, 3), "s")
+    assert facts.of("a/b")["parameters"] == (0.5, "s")
+    assert facts.of("openai/gpt-4o")["released"] == (date(2022, 1, 1), "x")
+    assert facts.of("some-org/own")["released"] == (date(2022, 1, 1), "x"), "without organisation"
+    assert "released" in facts.of("Qwen/Qwen-7B"), "those of the package are still there"
+
+
+PRICE = '[[price]]\nper_million = 0.6\ncurrency = "USD"\ndate = 2024-07-18\nsource = "s"\nmodels = ["a/b"]'
+TEXT = '[[{kind}]]\n{kind} = "{value}"\nsource = "s"\nmodels = ["a/b"]\n'
+
+
+def test_facts_of_every_kind_and_those_that_names_state(tmp_path: Path) -> None:
+    values = {
+        "organisation": "A",
+        "family": "F",
+        "kind": "base",
+        "licence": "MIT",
+        "weights": "open",
+    }
+    text = PRICE + "\n" + "".join(TEXT.format(kind=k, value=v) for k, v in values.items())
+    facts = read_facts(written(tmp_path, text))
+    found = {kind: fact.value for kind, fact in facts.of("a/b").items()}
+    assert found == {**values, "price": (0.6, "USD", date(2024, 7, 18))}
+    assert facts.of("a/b-7b-chat")["kind"] == ("instruct", "name"), "not a fact of a/b"
+    [model] = board_of(named(["a/b"]), None, facts).models
+    assert (model.values["price"], model.values["currency"]) == (0.6, "USD")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "family"),
+    [
+        ("gemma-2-2b-jpn-it", "instruct", "gemma-2"),
+        ("google/gemma-3-4b-pt", "base", "google/gemma-3"),
+        ("llm-jp-3-13b-instruct3", "instruct", "llm-jp-3"),
+        ("japanese-stablelm-3b-4e1t-base", "base", "japanese-stablelm"),
+        ("Qwen3-8B", None, "Qwen3"),
+        ("gemini-2.0-flash-thinking-exp-1219", "reasoning", None),
+        ("base-instruct-7b", None, "base-instruct"),
+        ("it-works-7b", None, "it-works"),
+        ("Mixtral-8x7B-Instruct-v0.1", "instruct", None),
+        ("7b", None, None),
+        ("データベース-1b-base", "base", "データベース"),
+        ("", None, None),
+    ],
+)
+def test_kinds_and_families_that_names_state(
+    name: str, kind: str | None, family: str | None
+) -> None:
+    assert (kind_in_name(name), family_in_name(name)) == (kind, family)
 
 
 DATE = "[[released]] 1: expected 'date', a date from 1950 to 2100"
@@ -432,7 +479,7 @@ SIZE = "[[parameters]] 1: expected 'billions', a number"
 ONE = PARAMETERS.format(n="1")
 WRONG = {
     "released = 3": DATE,
-    "[models]": "unknown key 'models': expected 'released' or 'parameters'",
+    "[models]": "unknown key 'models': expected one of released, parameters",
     "[[released]": "invalid TOML: ",
     RELEASED.format(date="2024-02-30"): "invalid TOML: ",
     **{
@@ -448,6 +495,11 @@ WRONG = {
     ONE.replace('["a/b"]', '"a/b"'): SIZE,
     ONE.replace('"a/b"', "3"): SIZE,
     "\udcff": "not UTF-8",
+    PRICE.replace("0.6", "-1"): "[[price]] 1: expected 'per_million'",
+    PRICE.replace("USD", "$"): "[[price]] 1: expected 'per_million'",
+    TEXT.format(kind="weights", value="half"): "expected 'weights', one of open, closed",
+    TEXT.format(kind="kind", value="chat"): "'kind', one of base, instruct, reasoning",
+    TEXT.format(kind="family", value="x" * 201): "'family', a text of up to 200 characters",
 }
 
 
@@ -474,100 +526,14 @@ def named(models: Sequence[str]) -> list[Entry]:
     ]
 
 
-def run_labels(entries: Sequence[Entry]) -> dict[str, str]:
-    return {entry.run: entry.model for entry in entries}
-
-
 def test_leaders_are_the_best_of_each_organisation() -> None:
     entries = named(["a/1", "a/2", "b/1", "A/3", "c/1", "d/1", "b/1", "c/1"])
-    found = overview(entries, run_labels(entries), ModelFacts())
-    assert found.leaders is not None
-    assert [entry.model for entry in found.leaders.entries] == ["a/1", "b/1", "c/1", "d/1"]
-    assert found.leaders.by_organisation
-    assert found.models == len(best_runs(entries)) == 6
-    few = overview(entries[:4], run_labels(entries), ModelFacts())
-    assert few.leaders is not None
-    assert [entry.model for entry in few.leaders.entries] == ["a/1", "a/2", "b/1", "A/3"]
-    assert not few.leaders.by_organisation
-    assert overview([], {}, ModelFacts()).leaders is None
 
+    def led(count: int) -> tuple[list[str], bool]:
+        found = leaders(board_of(entries[:count], None, ModelFacts()))
+        assert found is not None
+        return [model.name for model in found.models], found.by_organisation
 
-def test_models_of_unknown_size_are_in_no_plot() -> None:
-    entries = named(["a/x-1b", "b/x-7b", "c/unknown", "d/x-70b", "e/x-8x7b", "f/x-3b", "a/x-1b"])
-    facts = ModelFacts({"e/x-8x7b": Fact(46.7, "s")}, {"a/x-1b": Fact(date(2024, 1, 1), "s")})
-    found = overview(entries, run_labels(entries), facts)
-    assert found.dates is None, "one date is no plot"
-    assert found.sizes is not None
-    points = {(point.name, point.text, point.source) for point in found.sizes.points}
-    assert points == {
-        ("a/x-1b", "1B", "name"),
-        ("b/x-7b", "7B", "name"),
-        ("d/x-70b", "70B", "name"),
-        ("e/x-8x7b", "46.7B", "s"),
-        ("f/x-3b", "3B", "name"),
-    }
-    assert (len(found.sizes.points), found.models) == (5, 6)
-
-
-SCORES = st.floats(0, 1.2)
-POINTS = st.lists(st.tuples(st.floats(-2, 4), SCORES), min_size=1, max_size=30)
-
-
-def scatter(places: Sequence[tuple[float, float]]) -> Scatter:
-    return Scatter(
-        [Point(x, y, f"m{i}", "", "", str(i)) for i, (x, y) in enumerate(places)], size_ticks
-    )
-
-
-@given(POINTS)
-def test_the_frontier_is_what_nothing_smaller_reaches(places: list[tuple[float, float]]) -> None:
-    drawing = scatter(places)
-    frontier = {(p.value, p.score) for p in drawing.frontier}
-    for x, y in places:
-        beaten = any(a <= x and b >= y and (a, b) != (x, y) for a, b in places)
-        assert ((x, y) in frontier) == (not beaten)
-    assert len(drawing.others) + len(drawing.frontier) == len(places)
-
-
-@given(POINTS)
-def test_points_and_labels_stand_in_the_drawing(places: list[tuple[float, float]]) -> None:
-    drawing = scatter(places)
-    for point in drawing.points:
-        assert 34 <= drawing.x(point.value) <= 468
-        assert 18 <= drawing.y(point.score) <= 156
-    for i, label in enumerate(drawing.labels):
-        assert 34 < label.x <= 468
-        assert 10 <= label.y <= 156
-        for other in drawing.labels[
-            :i
-        ]:  # all names are short: a line apart, or as short as the gap
-            assert abs(label.y - other.y) >= 13 or abs(label.x - other.x) >= 5.9
-
-
-def test_axes_have_round_labels() -> None:
-    assert [text for _, text in size_ticks(-1.2, 2.9)] == ["100M", "1B", "10B", "100B"]
-    days = (date(2023, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in date_ticks(*days)] == ["2023-07", "2024-01", "2024-07", "2025-01"]
-    longer = (date(2021, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in date_ticks(*longer)] == ["2022", "2023", "2024", "2025"]
-
-
-def test_the_page_shows_them_with_texts() -> None:
-    entries = named(["a/x-1b", "b/x-7b", "c/<b>x-70b", "d/x-3b", "e/y-13b"])
-    released = {
-        entry.model.casefold(): Fact(date(2024, i + 1, 1), "s") for i, entry in enumerate(entries)
-    }
-    page = Elements(leaderboard_page(entries, facts=ModelFacts({}, released)))
-    titles = [text for _, text in page.named("title")]
-    assert f"<b>x-70b · {entries[2].score:.4f} · 70B" in titles
-    assert len([attrs for attrs, _ in page.named("circle") if attrs.get("r") in ("3", "4")]) == 10
-    drawings = [attrs for attrs, _ in page.named("svg") if attrs.get("role") == "img"]
-    ids = {attrs.get("id") for _, attrs, _ in page.found}
-    assert [attrs["aria-labelledby"] for attrs in drawings] == ["size-caption", "release-caption"]
-    assert all(attrs["aria-labelledby"] in ids for attrs in drawings)
-
-
-def test_hostile_names_are_texts_in_drawings() -> None:
-    entries = [replace(entry, model=f"{entry.model[:200]}-7b") for entry in hostile_entries()]
-    page = Elements(leaderboard_page(entries))
-    assert {tag for tag, _, _ in page.found}.isdisjoint({"img", "b", "iframe"})
+    assert led(8) == (["a/1", "b/1", "c/1", "d/1"], True)
+    assert led(4) == (["a/1", "a/2", "b/1", "A/3"], False)
+    assert leaders(board_of([], None, ModelFacts())) is None

@@ -458,6 +458,7 @@ def run(command: str) -> str:
         ("Experiment 1: metrics", "metrics", 3),
         ("Experiment 1: sources", "sources", 6),
         ("Experiment 3: other benchmarks", "against", 5),
+        ("Whether a correlation holds", "against", 6),
     ],
 )
 def test_commands_print_what_the_page_says(
@@ -468,7 +469,7 @@ def test_commands_print_what_the_page_says(
     text = "".join(map(run, commands))
     if kind == "against":
         text += run(commands[0].partition(" --plot")[0].replace("ja_pre.*", "en_pre.avg"))
-    for command in commands:
+    for command in (each for each in commands if "--plot" in each):
         assert (folder / command.rpartition("--plot ")[2]).stat().st_size
     part = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     tables = [line for line in part.splitlines() if line.startswith("|")]

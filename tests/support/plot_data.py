@@ -72,6 +72,36 @@ def response_table(prefix: str = "Q") -> pl.DataFrame:
     )
 
 
+def dated(table: pl.DataFrame) -> pl.DataFrame:
+    """Adds facts about models, as far as they are known."""
+    days = pl.date_ranges(pl.date(2023, 1, 1), pl.date(2023, 1, 1)).list.first()
+    places = pl.int_range(pl.len())
+    return table.with_columns(
+        released=days + pl.duration(days=40 * places),
+        parameters=pl.when(places % 5 != 3).then(0.7 * 3.0 ** (places % 7)),
+        family=pl.format("f{}", places % 3),
+        price=0.5 + places,
+        currency=pl.lit("USD"),
+    )
+
+
+def curves(count: int = 3) -> dict[str, pl.DataFrame]:
+    random = np.random.default_rng(count)
+    steps = np.arange(0, 500, 100)
+    bounds = {"score_low": pl.col("score") - 0.1, "score_high": pl.col("score") + 0.1}
+    return {
+        f"lr{i}-漢字": pl.DataFrame({"step": steps, "score": random.uniform(0, 1, 5)}).with_columns(
+            **bounds
+        )
+        for i in range(count)
+    }
+
+
+def panels(table: pl.DataFrame, **look: Any) -> Figure:
+    means = plots.category_intervals(question_table(table), CATEGORIES)
+    return plots.panels(table, means, **look)
+
+
 CATEGORIES = {"Q0": "math", "Q1": "arts", "Q2": "math", "Q3": None}
 # Each figure, of runs and with what every figure takes.
 FIGURES: dict[str, Callable[..., Figure]] = {
@@ -79,6 +109,11 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "length": plots.score_length,
     "intervals": plots.intervals,
     "steps": plots.score_steps,
+    "size": lambda t, **look: plots.scatter(dated(t), "parameters", **look),
+    "released": lambda t, **look: plots.scatter(dated(t), "released", "price", **look),
+    "panels": panels,
+    "questions": lambda t, **look: plots.question_map(plots.clustered(question_table(t)), **look),
+    "learning": lambda _, **look: plots.learning_curves(curves(), **look),
     "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
     "categories": lambda t, **look: plots.category_map(question_table(t), CATEGORIES, **look),
     "convergence": lambda _, **look: plots.convergence([sample(), sample()], **look),

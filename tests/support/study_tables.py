@@ -86,16 +86,17 @@ def public_table(name: str, studies_dir: Path, folder: Path) -> Path:
 def write_published(path: Path, studies_dir: Path) -> Path:
     """The published figures of all runs with their metrics, whose parts by question are summed up."""
     parts = ("fluency", "truthfulness")
+    more = ("helpfulness", "length", "score_std", "num_trials")
     with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
         rows = [
             [
                 *(row[name] for name in ("model", "mode", "score")),
                 *(round(sum(ast.literal_eval(row[name]).values()), 5) for name in parts),
-                row["helpfulness"],
+                *(row[name] for name in more),
             ]
             for row in csv.DictReader(file)
         ]
-    return write_csv(path, ["model", "mode", "score", *parts, "helpfulness"], rows)
+    return write_csv(path, ["model", "mode", "score", *parts, *more], rows)
 
 
 OTHERS = [

@@ -252,7 +252,7 @@ def test_a_curve_that_cannot_be_drawn() -> None:
     with pytest.raises(PfgenError, match="nothing to draw"):
         plots.learning_curve(curve.with_columns(tokens=None), x="tokens")
     with pytest.raises(PfgenError, match="unknown x axis 'epoch': expected one of step, tokens"):
-        plots.learning_curve(curve, x="epoch")  # type: ignore[arg-type]
+        plots.learning_curve(curve, x="epoch")
     without = curve.drop("score_low", "score_high")
     assert not plots.learning_curve(without).axes[0].collections
 

@@ -161,6 +161,9 @@ COMMANDS = {
         "report",
         "Update a checkout of pfgen-bench, like its own `make report`.",
     ),
+    "site": Deferred(
+        "site", "app", "Write one site of everything that a lab measures, and publish it."
+    ),
     "leaderboard": Deferred(
         "leaderboard",
         "leaderboard",
@@ -175,7 +178,7 @@ COMMANDS = {
     "study": Deferred(
         "study",
         "app",
-        "Repeat the papers' studies: correlations of metrics, sources and other benchmarks.",
+        "Repeat the papers' studies, and analyse questions.",
     ),
     "harness-path": Deferred(
         "watch",

@@ -92,7 +92,7 @@ def plot(
         typer.Argument(
             metavar="INPUT",
             help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as for `score`; "
-            "for `learning`, a curve.parquet. Quoted globs are expanded.",
+            "for `learning`, files such as curve.parquet. Quoted globs are expanded.",
         ),
     ],
     out: PlotOut,
@@ -105,12 +105,37 @@ def plot(
         typer.Option(
             min=1,
             metavar="N",
-            help="Show the best N runs: `intervals` (default: 100), `categories` (80).",
+            help="Show the best N runs: `intervals` (default: 100), `categories` (80), `questions` (60), "
+            "`panels` (12).",
         ),
     ] = None,
     x: Annotated[
-        Literal["step", "tokens"] | None,
-        typer.Option("--x", help="What `learning` is drawn against (default: step)."),
+        str | None,
+        typer.Option(
+            "--x",
+            metavar="COLUMN",
+            help="What is drawn against: of `scatter`, a column (default: parameters); of `learning`, step "
+            "(default) or tokens.",
+        ),
+    ] = None,
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y",
+            metavar="COLUMN",
+            help="What is drawn (default: score), such as fluency, length, released, category:math.",
+        ),
+    ] = None,
+    log: Annotated[
+        Literal["x", "y", "xy", "none"] | None,
+        typer.Option(help="Logarithmic axes (default: those of parameters and price)."),
+    ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Join points with the same value, such as organisation (default: family, if known).",
+        ),
     ] = None,
     csv: Annotated[
         Path | None,
@@ -139,6 +164,8 @@ def plot(
 
     - `pfgen-rs plot intervals pfgen-bench --top 30 --out best.svg --csv best.csv`
 
+    - `pfgen-rs plot scatter pfgen-bench --x released --y category:math --join organisation --out math.svg`
+
     - `pfgen-rs plot steps 'runs/*' -b pfgen-bench --out steps.png --language ja`
     """
     from pfgen_rs.io.atomic import write_atomic
@@ -146,10 +173,11 @@ def plot(
     from pfgen_rs.report.plots import save
     from pfgen_rs.report.plots.inputs import PlotRequest
 
-    _check_options(kind, {"top": top, "x": x})
+    chosen: dict[str, Any] = {"top": top, "x": x, "y": y, "log": log, "join": join}
+    _check_options(kind, chosen)
     look = {"language": language, "font": font}
     score = options.ReadingOptions().score_with
-    request = PlotRequest(inputs, benchmark, metric, top, x or "step", look, score)
+    request = PlotRequest(inputs, benchmark, metric, look=look, score=score, **chosen)
     drawn = draw(kind, request)
     save(drawn.figure, out)
     if csv is not None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import RenderableType
+from rich.table import Table
 
 import pfgen_rs
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.io.text import counted
-from pfgen_rs.lazy import Figure
+from pfgen_rs.lazy import Figure, pl
 from pfgen_rs.metrics.settings import Metric
 
-app = group("Repeat the papers' studies: correlations of metrics, sources and other benchmarks.")
+app = group("Repeat the papers' studies, and analyse questions.")
 
 LEADERBOARD = (
     "A checkout of pfgen-bench, a leaderboard.json or .parquet, "
@@ -172,6 +174,24 @@ def against(
         list[str] | None,
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Which models count: `size < 15`.")
+    ] = None,
+    correct: Annotated[bool, typer.Option("--correct", help="Also corrected p-values.")] = False,
+    compare: Annotated[
+        Literal["williams", "steiger"] | None, typer.Option(help="Also compare columns.")
+    ] = None,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also partial correlations; repeatable."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Also intervals over groups of models.")
+    ] = None,
+    reliability: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="Also correlations without noise; repeatable."),
+    ] = None,
     plot: PlotFile = None,
     language: Language = "en",
     output_format: options.Rows = "table",
@@ -181,13 +201,36 @@ def against(
     Models are the same if their names are, but for upper case, what is before a slash, and characters that
     are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
     from the regression line of the other benchmark on the leaderboard, in units of the residual standard
-    deviation. The figure is a scatter plot, or of several columns a map of all correlations.
+    deviation. What is known of models can be named in options: score, mode, organisation, length, columns
+    of the table, and facts: size (billions of parameters), released (2024-05-13), family, kind, licence,
+    weights.
+
+    - `--where` takes a condition in SQL, texts in single quotes; where something is unknown, a model does not
+    count.
+
+    - `--correct` adds p-values, corrected for the number of columns (Holm; false discovery rate).
+
+    - `--compare` tests of every two columns which agrees more: by Williams' t, right for few models, or
+    Steiger's z.
+
+    - `--control` adds correlations among models that are equal in what is named; of sizes, the logarithm.
+
+    - `--cluster` adds intervals by a bootstrap over organisations, or a column such as a family.
+
+    - `--reliability` divides the noise of our trials out (`--reliability trials=1`), and that of columns
+    (`avg=0.9`).
+
+    JSON and CSV have more than tables, such as ranks. The figure is a scatter plot, or of several columns a
+    map of all correlations.
 
     For example:
 
     - `pfgen-rs study against other.csv --leaderboard pfgen-bench --name model --column 'JA-MT (All)'`
 
     - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
+
+    - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'
+    --where "size < 15" --control size --cluster organisation --compare williams`
     """
     with terminal.busy("correlating"):
         found = pfgen_rs.studies.study_against(
@@ -198,15 +241,69 @@ def against(
             metric=metric,
             aliases=None if aliases is None else pfgen_rs.studies.read_aliases(aliases),
             exclude=exclude or (),
+            where=where,
+        )
+        found = pfgen_rs.studies.examine(
+            found,
+            correct=correct,
+            controls=control or (),
+            cluster=cluster,
+            reliability=_shares(reliability),
+            compare=compare,
         )
     _write_plot(plot, lambda plots: plots.against_figure(found, language=language))
     _print(output_format, found, lambda: _against_parts(found))
+
+
+@app.command()
+def questions(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKOUT|RUN…",
+            help="A checkout of pfgen-bench, or runs as for `score`, of at least 10 models.",
+        ),
+    ],
+    benchmark: options.BenchmarkName = None,
+    agreement: Annotated[
+        float,
+        typer.Option(metavar="TAU", help="Kendall's τ from which a subset ranks like the whole."),
+    ] = 0.9,
+    splits: Annotated[
+        int, typer.Option(metavar="N", help="How often models are split to find and test a subset.")
+    ] = 200,
+    level: options.Level = 0.95,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of halves and splits.")] = 0,
+    output_format: options.Rows = "table",
+) -> None:
+    """Analyse questions: how hard they are, how well they tell models apart, and which few would do.
+
+    The best run of each model counts, so that several runs of one are not taken for evidence. Uses the
+    result.json of each run; runs without one are scored first, with the given benchmark or the checkout's
+    questions.
+
+    Difficulty is the mean score, high for an easy question; r correlates the question with the sum of the
+    others over models; slope and loading are those of a model with two parameters a question (score =
+    difficulty + slope · ability + error), fitted by maximum likelihood. Subsets are found with some families
+    of models and tested with the others. Requires `pip install 'pfgen_rs[study]'`.
+
+    For example:
+
+    - `pfgen-rs study questions pfgen-bench`
+
+    - `pfgen-rs study questions 'runs/*' -b pfgen-bench --agreement 0.95 --format csv`
+    """
+    chosen = {"agreement": agreement, "splits": splits, "level": level, "seed": seed}
+    score = options.ReadingOptions().score_with
+    found = pfgen_rs.studies.study_questions(runs, benchmark, score=score, **chosen)
+    _print(output_format, found, lambda: _question_parts(found))
 
 
 def _print(
     output_format: str,
     study: pfgen_rs.studies.AgainstStudy
     | pfgen_rs.studies.MetricStudy
+    | pfgen_rs.studies.QuestionStudy
     | pfgen_rs.studies.SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
@@ -240,7 +337,36 @@ def _against_parts(found: pfgen_rs.studies.AgainstStudy) -> list[RenderableType]
         *(["similar names; --aliases says which are the same model:"] if found.near else []),
         *(f"  {theirs[key]} ~ {ours[other]}" for key, other in found.near.items()),
     ]
-    return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines)]
+    tests = [_test_table(name, table) for name, table in found.tests.items()]
+    return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines), *tests]
+
+
+def _test_table(name: str, table: pl.DataFrame) -> RenderableType:
+    """Returns a table of `examine`, each value with its bounds, without ranks."""
+    left_out = re.compile("rho|_(low|high)$")
+    shown = [each for each in table.columns if not left_out.search(each)]
+    rows = [[_figure(each, row) for each in shown] for row in table.iter_rows(named=True)]
+    return terminal.new_table(*shown, numbers=shown[1:], rows=rows, title=name)
+
+
+def _figure(name: str, row: dict[str, Any]) -> str:
+    from pfgen_rs.studies.metrics import correlation_text, interval_text
+
+    value, low, high = (row.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    if not isinstance(value, float):
+        return "–" if value is None else str(value)
+    if name.partition("_")[0] == "p":
+        return f"{value:.2g}"
+    return correlation_text(value) + (f" ({interval_text(low, high)})" if low is not None else "")
+
+
+def _shares(pairs: Sequence[str] | None) -> dict[str, float] | None:
+    try:
+        named = [pair.rpartition("=") for pair in pairs or ()]
+        return {name: float(share) for name, _, share in named} if named else None
+    except ValueError:
+        wanted = "expected NAME=SHARE, such as avg=0.9"
+        raise typer.BadParameter(wanted, param_hint="--reliability") from None
 
 
 def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:
@@ -251,6 +377,44 @@ def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:
         spread.add_row(terminal.cell(name), *(terminal.cell(f"{value:.4f}") for value in values))
     title = f"metrics over {counted(len(found.runs), 'run')}"
     return [_correlation_table(found.matrix, title), spread]
+
+
+def _question_parts(found: pfgen_rs.studies.QuestionStudy) -> list[RenderableType]:
+    """Returns the table of questions, as many columns as fit, what is told of the whole, and its tables."""
+    title = (
+        f"{counted(len(found.texts), 'question')}, {counted(len(found.found['models']), 'model')}"
+    )
+    frame, short = (
+        found.frame(),
+        ("id", "difficulty", "discrimination", "loading", "misjudged", "z"),
+    )
+    columns = (
+        "id",
+        "difficulty",
+        "spread",
+        *short[2:4],
+        "slope",
+        "tau_without",
+        "change",
+        *short[4:],
+    )
+    questions = [_frame_table(frame.select(names), title) for names in (columns, short)]
+    tables = [_frame_table(table, title) for title, table in found.tables().items() if len(table)]
+    order = f"as all models choose them: {', '.join(found.found['subset']['order'])}"
+    return [terminal.first_that_fits(*questions), *tables, terminal.cell(order)]
+
+
+def _frame_table(frame: pl.DataFrame, title: str) -> Table:
+    from pfgen_rs.studies.metrics import correlation_text
+
+    shown = [name.replace("_", " ") for name in frame.columns]
+    names = [name for name in frame.columns if frame[name].dtype == pl.String]
+    rows = [
+        [each if isinstance(each, int | str) else correlation_text(each) for each in row]
+        for row in frame.rows()
+    ]
+    numbers = set(shown) - set(names)
+    return terminal.new_table(*shown, numbers=numbers, names=names, title=title, rows=rows)
 
 
 def _source_parts(found: pfgen_rs.studies.SourceStudy, metric: str) -> list[RenderableType]:

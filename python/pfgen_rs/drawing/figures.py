@@ -148,6 +148,7 @@ def fixed(value: float, digits: int) -> str:
 
 
 _CELL = 0.55  # inches: labels within it need not be turned
+_SMALL = 6.5  # points
 
 
 def heat_map(
@@ -166,17 +167,20 @@ def heat_map(
     """Draw numbers as coloured cells with names of rows and columns; cells that are NaN stay empty.
 
     `cells`: shape (rows, columns), coloured from `lowest` to `highest`; square if rows have the names of
-    columns. `text`: what the cell of a row and a column says, in `size` points (default: two decimals).
+    columns. `text`: what the cell of a row and a column says, in `size` points (default: two decimals); of
+    size 0, nothing, and the columns' names are upright and small.
     `bar`: the label of the colour bar, if there is to be one, `shrink` its part of the height.
     """
     say = text or (lambda i, j: fixed(float(cells[i, j]), 2))
     aspect: Any = "equal" if list(rows) == list(columns) else "auto"
     image = axes.imshow(cells, cmap=style.HEAT_MAP, vmin=lowest, vmax=highest, aspect=aspect)
-    for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
+    for i, j in zip(*np.nonzero(np.isfinite(cells) if size else []), strict=True):
         colour = style.ON_DARK if cells[i, j] < (lowest + highest) / 2 else style.ON_LIGHT
         axes.text(j, i, say(i, j), ha="center", va="center_baseline", fontsize=size, color=colour)
     are_turned = room_for_labels(columns) >= _CELL
     turned: Any = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if are_turned else {}
+    if not size:
+        turned = {"rotation": 90, "fontsize": _SMALL}
     axes.set_xticks(range(len(columns)), columns, **turned)
     axes.set_yticks(range(len(rows)), rows)
     axes.xaxis.tick_top()

@@ -144,10 +144,7 @@ class _Texts(dict[str, str]):
 
 
 _FILE = Path(__file__).with_name("japanese.toml")
-_WORDS: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-JAPANESE = _Texts(_WORDS["texts"])
-CATEGORIES = _WORDS["categories"]
-"""Japanese names of the published categories of questions, as pages have them."""
+JAPANESE = _Texts(tomllib.loads(_FILE.read_text(encoding="utf-8")))
 
 
 def translated(text: str, language: Language) -> str:
@@ -247,10 +244,6 @@ class Look:
         whole = [str(text) for text in texts]
         short = shortened_apart(whole, lambda text, share: self.name(text, width, share))
         return [short[text] for text in whole]
-
-    def category(self, text: str, width: float = 24) -> str:
-        """Returns the name of a category of questions; a published one in the figure's language."""
-        return self.name(CATEGORIES.get(text, text) if self.language == "ja" else text, width)
 
     def figure(
         self,

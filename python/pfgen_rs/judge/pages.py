@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs import _native
-from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.judge import Pair, read_humans, verdict_folder, verdicts
 from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.measures import majority
 from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Rule, column_codes, winner_probabilities
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.report.site import pages, payload
-from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site import pages
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 
-__all__ = ["write_verdict_page"]
+__all__ = ["verdict_page", "write_verdict_page"]
 
 LISTED = 20_000
 """Pairs that a page lists at most."""
@@ -349,36 +349,38 @@ def write_verdict_page(
     random; its figures are about all. Returns what the page shows. Raises `InputError`, `OutputError`, and
     `PfgenError` without the extra `judge`.
     """
-    is_file = Path(path).suffix == ".html"
-    characters = FILE_CHARACTERS if is_file else FOLDER_CHARACTERS
+    characters = FILE_CHARACTERS if Path(path).suffix == ".html" else FOLDER_CHARACTERS
     view = verdict_view(folders, humans, characters=characters)
-    starts = chunk_starts(view)
-    payloads = chain([(INDEX, index_payload(view, starts))], chunk_payloads(view, starts))
-    if is_file:
-        write_atomic(path, _verdict_page(view, len(starts), dict(payloads)))
-        return view
-    page = _verdict_page(view, len(starts), {})  # fails before anything is written
-    folder = SiteFolder(path)
-    with folder.writing():
-        for name, value in payloads:
-            folder.write(f"{name}.js", payload.payload_file(name, value))
-        folder.write("index.html", page)
-        folder.finish()
+    verdict_page(view).write(path)
     return view
 
 
-def _verdict_page(view: VerdictView, chunks: int, payloads: Mapping[str, Any]) -> bytes:
+def verdict_page(view: VerdictView, place: Frame = ALONE) -> OwnPage:
+    """Returns the page of verdicts, which raises what `agree` raises when it is made."""
+    starts = chunk_starts(view)
+    data = {
+        "index": place.name(INDEX),
+        "chunks": [place.name(chunk_name(number)) for number in range(len(starts))],
+    }
+    payloads = chain([(INDEX, index_payload(view, starts))], chunk_payloads(view, starts))
+    named = ((place.name(name), value) for name, value in payloads)
+    return OwnPage(named, lambda inside: _page_of(view, data, place, inside), place)
+
+
+def _page_of(
+    view: VerdictView, data: Mapping[str, Any], place: Frame, payloads: Mapping[str, Any]
+) -> bytes:
     summaries = [_summary(judge, view.humans) for judge in view.judges]
     return pages.render(
         "verdicts",
         parts=("blocks", "statistics", *_OWN),
-        here="",
+        frame=place,
         summaries=summaries,
         between=summaries[0]["agreement"].rater_agreement,
         pairs=len(view.pairs),
         total=view.total,
         raters=list(view.letters),
         several=len(view.judges) > 1,
-        data={"index": INDEX, "chunks": [chunk_name(number) for number in range(chunks)]},
+        data=data,
         payloads=payloads,
     )

@@ -45,6 +45,7 @@ class PlotKind:
     """A kind of figure.
 
     `options`: those of `PlotRequest` that it alone reads. `of_sites`: whether a site has what it shows.
+    `top`: how many runs it shows at most, unless asked for others.
     """
 
     name: str
@@ -52,6 +53,7 @@ class PlotKind:
     make: "Callable[[PlotRequest], Plot]"
     options: Sequence[str] = ()
     of_sites: bool = False
+    top: int | None = None
 
 
 _registry: registry.Registry[PlotKind] = registry.Registry(
@@ -60,12 +62,18 @@ _registry: registry.Registry[PlotKind] = registry.Registry(
 
 
 def plot_kind(
-    name: str, summary: str, *, options: Sequence[str] = (), of_sites: bool = False
+    name: str,
+    summary: str,
+    *,
+    options: Sequence[str] = (),
+    of_sites: bool = False,
+    top: int | None = None,
 ) -> "Callable[[Callable[[PlotRequest], Plot]], PlotKind]":
     """Register the decorated function as a kind of figure; the arguments are fields of `PlotKind`."""
 
     def register(make: "Callable[[PlotRequest], Plot]") -> PlotKind:
-        kind = PlotKind(name, summary, make, options, of_sites)
+        every = (*options, *(["top"] if top else []))
+        kind = PlotKind(name, summary, make, every, of_sites, top)
         _registry.add(name, kind)
         return kind
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checkout, write_changed
-from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
-from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
-from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
-from pfgen_rs.io.run_files import CONFIG, EXAMPLES, GENERATION, PACKED, README, RESULT
+from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, results_digest
+from pfgen_rs.checkout.published import Published, digest_line
+from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
+from pfgen_rs.io.run_files import EXAMPLES, PACKED, README, RESULT
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.report import most_shown, readme
 
@@ -234,74 +234,38 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
-    from pfgen_rs.report.site import builder, folder as sites, model_facts
+    from pfgen_rs.report.site import board as boards, builder, folder as sites, model_facts
+    from pfgen_rs.report.site.site_runs import answered_runs, site_runs
 
     checkout, runs = done.checkout, done.runs
     done.site = Path(folder, "index.html")
     # Refuses a folder with other files before anything is scored.
     place = sites.SiteFolder(folder, anew=force)
-    answered = _answered_runs(checkout, [run for run in runs if run.run not in unusable])
-    shown = most_shown(len(answered))
+    folders = {run.name: run for run in checkout.runs}
+    usable = [run for run in runs if run.run not in unusable]
+    answered = answered_runs(folders, usable, checkout.metadata_hash)
     whole = sites.digest_of(
         sites.code_digest(),
         checkout.metadata_hash,
         sites.files_digest([checkout.data / EXAMPLES, checkout.folder / model_facts.FILE]),
-        [shown, *drawn_with()],
+        [most_shown(len(answered)), *drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
     if place.is_whole(whole):
         return
-    # Slow to import, and not needed for a site that is up to date.
-    from pfgen_rs.benchmark import load_benchmark
-    from pfgen_rs.checkout.entries import entries
-    from pfgen_rs.checkout.rescoring import scored_again
+    from pfgen_rs.benchmark import load_benchmark  # not needed for a site that is up to date
 
-    facts = model_facts.read_facts(checkout.folder)
+    facts = model_facts.read_facts(checkout.folder / model_facts.FILE)
     benchmark = load_benchmark(checkout.data)
-    board = entries(runs)
-    for run in runs:
-        if isinstance(questions := run.result["questions"], RememberedQuestions):
-            questions.forget()
-    folders = {run.name: run for run in checkout.runs}
-    scored = builder.ScoredRuns(
-        answered, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
-    )
-    samples = _example_answers(checkout.data / EXAMPLES)
-    site = builder.Site(place, benchmark, board, samples, shown, facts, plots=True)
-    for name, problem in site.write(scored, jobs=jobs, steps=steps, whole=whole):
+    found = site_runs(benchmark, folders, runs, answered, data=checkout.data, jobs=jobs)
+    board = boards.board_of(found.entries, benchmark, facts, dates=found.dates)
+    shown = found.answers_per_question
+    site = builder.Site(place, board, benchmark, found.samples, shown, plots=True)
+    for name, problem in site.write(found.scored, jobs=jobs, steps=steps, whole=whole):
         if name not in done.failed:  # the others are known
             done.failed.append(name)
             done.problems.append(problem)
-
-
-def _answered_runs(checkout: Checkout, runs: Sequence[Published]) -> dict[str, str]:
-    """Returns a digest of what its pages are made of for each run that has some, the best first."""
-    from pfgen_rs.report.site.folder import digest_of, files_digest
-
-    folders = {run.name: run for run in checkout.runs if run.responses is not None}
-    usable = [
-        run
-        for run in runs
-        if run.run in folders and run.result["metadata_hash"] == checkout.metadata_hash
-    ]
-    return {
-        run.run: digest_of(
-            run.digest,
-            files_digest(folders[run.run].folder / name for name in (CONFIG, GENERATION)),
-        )
-        for run in ranked(usable)
-    }
-
-
-def _example_answers(path: Path) -> dict[str, str]:
-    """Returns example answers by question, if the checkout has any."""
-    from pfgen_rs.questions.examples import read_examples
-
-    try:
-        return dict(read_examples(path))
-    except BenchmarkError:
-        return {}  # optional
 
 
 # The leaderboard: in the main `README.md`, and as `leaderboard.parquet`, `.csv` and `.json` next to it.

@@ -91,7 +91,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     sides = checks.paired_numbers(x, y, largest=_ANY)
     if len(sides[0]) < _FEWEST:
         return None
-    one, other = (_correlation_ranks(*_correlation_codes(values)) for values in sides)
+    one, other = map(mid_ranks, sides)
     found = pearson(one, other)
     if found is None:
         return None
@@ -231,6 +231,11 @@ def _correlation_codes(values: ArrayLike) -> tuple[NDArray[np.int64], Floats]:
     return codes.ravel().astype(np.int64), np.ones(codes.size)
 
 
+def mid_ranks(values: ArrayLike) -> Floats:
+    """Returns ranks from 1, float64, shape (items,); equal values have their mean rank."""
+    return _correlation_ranks(*_correlation_codes(values))
+
+
 def _correlation_ranks(codes: NDArray[np.int64], weights: Floats) -> Floats:
     """Returns mid-ranks of items that occur as often as `weights` says."""
     counts = np.bincount(codes, weights)
@@ -260,12 +265,27 @@ class Line:
     """The line of least squares through points, and how far each point is from it.
 
     `residuals`: y minus the line, in units of the residual standard deviation sqrt(SSE / (n - 2)), float64,
-    shape (n,); all 0 if every point lies on the line.
+    shape (n,); all 0 if every point lies on the line. `spread`: that deviation. `centre`: the mean of x,
+    `width`: the sum of squares around it.
     """
 
     slope: float
     intercept: float
     residuals: Floats
+    spread: float
+    centre: float
+    width: float
+
+    def band(self, at: Floats, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+        """Returns the line at some places, and the bounds of Student's interval of the mean response there.
+
+        Assumes independent points whose y vary equally (statsmodels: `mean_ci_lower`, `mean_ci_upper`).
+        """
+        n = len(self.residuals)
+        error = self.spread * np.sqrt(1 / n + (at - self.centre) ** 2 / self.width)
+        middle = self.intercept + self.slope * at
+        reach = checks.two_sided_quantile(level, n - 2) * error
+        return middle, middle - reach, middle + reach
 
 
 def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
@@ -278,13 +298,15 @@ def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
     if np.ptp(one) == 0:
         raise InputError("x is constant: expected different numbers")
     from_x, from_y = one - one.mean(), other - other.mean()
-    slope = float(from_x @ from_y / (from_x @ from_x))
+    width = float(from_x @ from_x)
+    slope = float(from_x @ from_y / width)
     apart = from_y - slope * from_x
     squares = float(apart @ apart)
     spread = math.sqrt(squares / (len(one) - 2))
     is_apart = squares > _ROUNDING_RESIDUALS * float(other @ other)
     residuals = apart / spread if is_apart else np.zeros(len(one))
-    return Line(slope, float(other.mean() - slope * one.mean()), residuals)
+    centre = float(one.mean())
+    return Line(slope, float(other.mean() - slope * centre), residuals, spread, centre, width)
 
 
 # Correlations as means: leave-one-out pseudo-values, one for each item.
@@ -323,7 +345,7 @@ def spearman_values(x: ArrayLike, y: ArrayLike) -> Floats:
     """
     one, other = checks.paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
-    ranks = [_correlation_ranks(*_correlation_codes(values)) for values in (one, other)]
+    ranks = [mid_ranks(values) for values in (one, other)]
     sums = _sums_of_products(*(each[None] - (n + 1) / 2 for each in ranks))[:, 0]
     without = np.empty(n)
     rows = max(1, _BLOCK // n)

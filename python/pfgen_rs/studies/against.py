@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError
@@ -11,8 +12,10 @@ from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.questions.left_out import model_key
+from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts, read_facts
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.studies import metrics, tables
+from pfgen_rs.studies.models import Models
 
 
 def study_against(
@@ -24,6 +27,7 @@ def study_against(
     metric: Metric = "average",
     aliases: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
+    where: str | None = None,
 ) -> "AgainstStudy":
     """Correlate the leaderboard with columns of another benchmark's table.
 
@@ -31,14 +35,16 @@ def study_against(
     names or patterns such as `ja_pre.*`; of those that a pattern matches, what cannot be correlated is left
     out with a note. `name`: the column of the models' names (default: the names of a mapping). Models are
     the same if their `model_key` is; `aliases` has other names of theirs with ours. Of several rows of a
-    model the highest counts. `exclude`: models to leave out, by any spelling.
+    model the highest counts. `exclude`: models to leave out, by any spelling. `where`: a condition
+    (`Models.chosen`) that models must meet; those of which it is unknown do not.
 
     Raises `InputError` for tables that cannot be read, cells that are no numbers, fewer than three common
-    models and figures that are all equal, and `SettingsError` for an unknown metric and for no columns.
+    models and figures that are all equal, and `SettingsError` for an unknown metric, no columns, and what is
+    no condition.
     """
     theirs = tables.read_benchmark_table(table)
     board = metrics.read_leaderboard(leaderboard)
-    ours = _without(board.by_model(metric), exclude)
+    everyone = board.by_model(metric)
     if not name and tables.KEYS in theirs.columns:
         name = tables.KEYS
     if not name:
@@ -48,6 +54,10 @@ def study_against(
         )
     names = theirs.find(name)
     alias_keys = {model_key(one): model_key(other) for one, other in (aliases or {}).items()}
+    models = Models(_without(everyone, exclude), _facts(leaderboard), theirs, names, alias_keys)
+    if where:
+        models = replace(models, ours=models.ours.filter(models.chosen(where)))
+    ours = models.ours
     heading = OURS if metric == METRICS[0] else f"pfgen {metric}"
     labels = _labelled_columns(theirs, columns, names)
     while heading in labels:
@@ -55,7 +65,7 @@ def study_against(
     found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading)
     known = theirs.keys(names, alias_keys)
     own = dict(ours.select("key", "model").iter_rows())
-    excluded = {model_key(one) for one in exclude}
+    excluded = set(everyone["key"]) - own.keys()
     only_theirs = {key: known[key] for key in known if key not in own and key not in excluded}
     only_ours = {key: own[key] for key in sorted(own) if key not in known}
     return AgainstStudy(
@@ -65,7 +75,14 @@ def study_against(
         only_theirs,
         tables.near_misses(only_theirs, only_ours),
         (*board.notes, *notes, *_idle_aliases(theirs, names, own, aliases or {})),
+        models,
     )
+
+
+def _facts(leaderboard: str | os.PathLike[str] | metrics.Leaderboard) -> ModelFacts:
+    if isinstance(leaderboard, metrics.Leaderboard) or not Path(leaderboard).is_dir():
+        return bundled_facts()
+    return read_facts(Path(leaderboard))
 
 
 def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
@@ -125,7 +142,9 @@ def _correlated(
     x, y = points["figure"].to_numpy(), points["value"].to_numpy()
     correlation = metrics.correlate(heading, x, label, y)
     line = regression_line(x, y)
-    drawn = points.with_columns(residual=pl.Series(line.residuals, dtype=pl.Float64))
+    drawn = points.drop("organisation", "length", "error").with_columns(
+        residual=pl.Series(line.residuals, dtype=pl.Float64)
+    )
     ordered = drawn.sort("figure", descending=True, maintain_order=True)
     return BenchmarkCorrelation(label, ordered, correlation, missing, line.slope, line.intercept)
 
@@ -195,7 +214,8 @@ class AgainstStudy:
 
     `ours`: what the leaderboard's figure is called. `unmatched_ours`, `unmatched_theirs`: keys of models that
     only one of the two has, with a name. `near`: unmatched keys of theirs with one of ours that differs
-    little, for aliases. `notes`: what was left out.
+    little, for aliases. `notes`: what was left out. `models`: those correlated, and what is known of them.
+    `tests`: tables by name, of what `examine` was asked for.
     """
 
     ours: str
@@ -204,6 +224,8 @@ class AgainstStudy:
     unmatched_theirs: Mapping[str, str]
     near: Mapping[str, str]
     notes: tuple[str, ...]
+    models: Models
+    tests: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def is_small(self) -> bool:
@@ -231,12 +253,20 @@ class AgainstStudy:
         return metrics.CorrelationMatrix(names, own + theirs.pairs)
 
     def frame(self) -> pl.DataFrame:
-        """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
+        """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys).
+
+        Of `tests`, those with a row a column follow, their columns named as in `partial.r`.
+        """
         rows = [
             {**found.to_dict(), "outliers": found.outliers()["key"].to_list()}
             for found in self.columns
         ]
-        return pl.DataFrame(rows).drop("one", "other")
+        found = pl.DataFrame(rows).drop("one", "other")
+        for name, table in self.tests.items():
+            if "column" in table:
+                more = table.drop("column").select(pl.all().name.prefix(f"{name}."))
+                found = found.hstack(more)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
@@ -258,4 +288,5 @@ class AgainstStudy:
             "unmatched_theirs": dict(self.unmatched_theirs),
             "near": dict(self.near),
             "notes": [*self.notes, *([] if self.is_small else [lacking])],
+            **({"tests": {n: t.to_dicts() for n, t in self.tests.items()}} if self.tests else {}),
         }

@@ -157,8 +157,8 @@ _SYSTEM = "system"
 _SCHEMA: dict[str, type[pl.DataType]] = {
     "model": pl.String,
     "mode": pl.String,
-    "score": pl.Float64,
-    **dict.fromkeys(PARTS, pl.Float64),
+    "organisation": pl.String,
+    **dict.fromkeys(("score", *PARTS, "length", "score_std", "num_trials"), pl.Float64),
 }
 
 
@@ -167,7 +167,8 @@ class Leaderboard:
     """The runs of a leaderboard.
 
     `runs`: columns `model`, `mode` (null if unknown), `score`, `fluency`, `truthfulness` and `helpfulness`
-    (null where the source lacks them), one row a run, in the source's order. `notes`: what was left out.
+    (null where the source lacks them), one row a run, in the source's order; also `organisation`, `length`
+    and, of the scores of trials, `score_std` and `num_trials`. `notes`: what was left out.
     """
 
     runs: pl.DataFrame
@@ -176,15 +177,23 @@ class Leaderboard:
     def by_model(self, metric: str = "average") -> pl.DataFrame:
         """Returns the best run of each model in a metric, as the papers do, the first of equal ones.
 
-        Columns `key`, `model`, `mode` and `figure`. Raises `SettingsError` for an unknown metric, and
-        `InputError` if no run has a figure.
+        Columns `key`, `model`, `mode` and `figure`; also `organisation` (as stated, or before the name's
+        slash), `length` and `error` (the standard error of a score, from its trials), null if unknown. Raises
+        `SettingsError` for an unknown metric, and `InputError` if no run has a figure.
         """
         check_metric(metric)
         column = "score" if metric == METRICS[0] else metric
         keys = [model_key(name) for name in self.runs["model"]]
-        found = self.runs.select(
-            pl.Series("key", keys, dtype=pl.String), "model", "mode", figure=column
-        ).filter(pl.col("figure").is_finite() & (pl.col("key") != ""))
+        prefix = pl.col("model").str.extract(r"^(.+)/")
+        known = self.runs.with_columns(_absent(self.runs)).select(
+            pl.Series("key", keys, dtype=pl.String),
+            pl.coalesce("organisation", prefix).alias("organisation"),
+            *("model", "mode", "length", pl.col(column).alias("figure")),
+            error=pl.when((pl.col("num_trials") > 1) & (column == "score")).then(
+                pl.col("score_std") / (pl.col("num_trials") - 1).sqrt()
+            ),
+        )
+        found = known.filter(pl.col("figure").is_finite() & (pl.col("key") != ""))
         if found.is_empty():
             raise InputError(f"the leaderboard has no run with {metric!r}")
         ordered = found.sort("figure", descending=True, maintain_order=True)
@@ -207,19 +216,22 @@ def read_leaderboard(place: str | os.PathLike[str] | Leaderboard) -> Leaderboard
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell
         raise InputError("has a text that is no Unicode", path=Path(place)) from None
     runs = inputs.runs
-    added = [pl.lit(None, kind).alias(name) for name, kind in _SCHEMA.items() if name not in runs]
-    chosen = runs.with_columns(added).select(
+    chosen = runs.with_columns(_absent(runs)).select(
         pl.col(name).cast(kind) for name, kind in _SCHEMA.items()
     )
     notes = tuple(f"left out: {problem}" for problem in inputs.problems)
     return Leaderboard(_without_system_runs(chosen), notes)
 
 
+def _absent(runs: pl.DataFrame) -> list[pl.Expr]:
+    return [pl.lit(None, kind).alias(name) for name, kind in _SCHEMA.items() if name not in runs]
+
+
 def _leaderboard_of_table(table: BenchmarkTable) -> Leaderboard:
     columns: dict[str, list[Any]] = {}
     notes = []
     for name in _SCHEMA:
-        read = table.names if name in ("model", "mode") else table.numbers
+        read = table.names if _SCHEMA[name] == pl.String else table.numbers
         try:
             columns[name] = list(read(table.find(name)))
         except InputError as error:
@@ -229,7 +241,7 @@ def _leaderboard_of_table(table: BenchmarkTable) -> Leaderboard:
                 notes.append(f"without {name}: {table.path}, row {error.line}: {error.problem}")
     empty = [None] * len(table.rows)
     runs = pl.DataFrame({name: columns.get(name, empty) for name in _SCHEMA}, schema=_SCHEMA)
-    runs = runs.with_columns(pl.col("mode").replace("", None))
+    runs = runs.with_columns(pl.col("mode", "organisation").replace("", None))
     return Leaderboard(_without_system_runs(runs), tuple(notes))
 
 

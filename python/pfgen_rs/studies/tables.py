@@ -29,7 +29,8 @@ from pfgen_rs.stats.checks import LARGEST, shown_value
 KEYS = "(names)"
 """The column that holds the keys of a mapping of names to values."""
 _VALUE = "value"  # the column of a mapping of names to single values
-_MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+"""What cells without a value say, in lower case."""
 _SHOWN = 12  # columns in an error
 _DEEPEST = 20
 _LONGEST_NAME = 1_000  # characters of a column's name, joined with dots
@@ -123,6 +124,21 @@ class BenchmarkTable:
         schema = {"key": pl.String, "name": pl.String, "value": pl.Float64}
         return pl.DataFrame(rows, schema=schema, orient="row"), missing
 
+    def values(
+        self, name_column: str, column: str, aliases: Mapping[str, str]
+    ) -> dict[str, float] | dict[str, str]:
+        """Returns each model's figure by key, or its first text in a column that has others than numbers."""
+        try:
+            figures, _ = self.figures(name_column, column, aliases)
+            return dict(figures.select("key", "value").iter_rows())
+        except InputError:
+            found: dict[str, str] = {}
+            for name, row in zip(self.names(name_column), self.rows, strict=True):
+                key, text = model_key(name), str(row.get(column, "")).strip()
+                if key and text.casefold() not in MISSING:
+                    found.setdefault(aliases.get(key, key), text)
+            return found
+
     def keys(self, name_column: str, aliases: Mapping[str, str]) -> dict[str, str]:
         """Returns the key of each model with a name that it stands under."""
         named: dict[str, str] = {}
@@ -145,7 +161,7 @@ class BenchmarkTable:
         return [self._number(row.get(column), column, at) for at, row in enumerate(self.rows, 1)]
 
     def _number(self, value: object, column: str, row: int) -> float | None:
-        if value is None or (isinstance(value, str) and value.strip().casefold() in _MISSING):
+        if value is None or (isinstance(value, str) and value.strip().casefold() in MISSING):
             return None
         found = math.inf
         if isinstance(value, int | float | str) and not isinstance(value, bool):

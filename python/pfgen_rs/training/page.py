@@ -5,13 +5,16 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import atomic, run_files
+from pfgen_rs.io import run_files
 from pfgen_rs.lazy import np, pl
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 from pfgen_rs.stats import from_summary
 from pfgen_rs.training import curve
 from pfgen_rs.training.fixed_samples import STDERR, TASK_ANSWERS, TASK_COLUMNS
@@ -54,7 +57,9 @@ def write_page(
     *,
     compare: Sequence[str | os.PathLike[str]] = (),
 ) -> None:
-    """Write the page of the learning curve in `folder` to one HTML file, in Japanese and English.
+    """Write the page of the learning curve in `folder`, in Japanese and English.
+
+    It is one file if `path` ends in `.html`, else a folder with the page and its data.
 
     `compare`: folders of other runs' curves, shown in the same axes, with differences (`folder` minus the
     other one) at common steps, paired by question. Runs may differ in questions, trials, modes and prompts;
@@ -64,31 +69,38 @@ def write_page(
     third, … step, and of an answer the first 2,000 characters. Raises `InputError` for missing or invalid
     files, a run given twice, and curves of another benchmark or other settings of scores, and `OutputError`.
     """
-    from pfgen_rs.report.site import pages  # loads jinja2
+    curve_page(read_runs([folder, *compare])).write(path)
 
-    runs = read_runs([folder, *compare])
+
+def curve_page(runs: Sequence[Run], place: Frame = ALONE) -> OwnPage:
+    """Returns the page of the first run's curve beside the others; see `write_page` for limits and errors."""
     signature = runs[0].about.get("signature")
     check_alike(signature, runs[1:])
     steps, left_out = _shown_steps(runs)
-    questions, payloads = _answer_payloads(runs, steps)
+    questions, payloads = _answer_payloads(runs, steps, place.name(""))
     figures: dict[str, Any] = {
         "tasks": _task_columns(runs),
         "differences": [_differences(runs[0], other) for other in runs[1:]],
     }
     named = [{"name": run.name, "rows": run.rows} for run in runs]
-    payloads[_INDEX] = {**figures, "runs": named, "steps": steps, "questions": questions}
-    content = pages.render(
-        "curve",
-        parts=("charts", "blocks", "curve"),
-        here="",
+    index = place.name(_INDEX)
+    payloads[index] = {**figures, "runs": named, "steps": steps, "questions": questions}
+    about = {
+        "frame": place,
         **figures,
-        runs=runs,
-        differing=_differing(runs),
-        left_out=left_out,
-        payloads=payloads,
-        signature=str(signature),
-    )
-    atomic.write_atomic(path, content)
+        "runs": runs,
+        "differing": _differing(runs),
+        "left_out": left_out,
+        "index": index,
+        "signature": str(signature),
+    }
+    return OwnPage(payloads.items(), partial(_page_of, about), place)
+
+
+def _page_of(about: Mapping[str, Any], payloads: Mapping[str, Any]) -> bytes:
+    from pfgen_rs.report.site import pages  # loads jinja2
+
+    return pages.render("curve", parts=("charts", "blocks", "curve"), payloads=payloads, **about)
 
 
 def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Run]:
@@ -195,11 +207,12 @@ def _shown_steps(runs: Sequence[Run]) -> tuple[list[int], int]:
 
 
 def _answer_payloads(
-    runs: Sequence[Run], steps: Sequence[int]
+    runs: Sequence[Run], steps: Sequence[int], folder: str
 ) -> tuple[list[dict[str, str]], dict[str, Any]]:
-    """Returns the questions, and a payload for each: by run and step, `[trial, score, text, characters]`.
+    """Returns the questions, and a payload in `folder` for each: by run and step, answers.
 
-    Characters are those of the whole answer, of which the text may be the beginning.
+    An answer is `[trial, score, text, characters]`. Characters are those of the whole answer, whose beginning
+    the text may be.
     """
     names: dict[str, dict[str, str]] = {}
     payloads: dict[str, Any] = {}
@@ -208,7 +221,7 @@ def _answer_payloads(
             for path in run.files(step):
                 for key, question, *answer in _answers(path, pl.all()).iter_rows():
                     if key not in names:
-                        name = f"curve/{len(names)}"
+                        name = f"{folder}curve/{len(names)}"
                         names[key] = {"id": key, "text": question, "payload": name}
                         payloads[name] = [[[] for _ in steps] for _ in runs]
                     payloads[names[key]["payload"]][i][j].append(answer)

@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,15 +11,15 @@ from pfgen_rs.drawing import radar as radar_lines
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, GRID, INK, Language, Look, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.llm_jp_eval.diagnosis import FORMS, PARTS, mean_shares
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.report.site import pages, payload
-from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site import pages
+from pfgen_rs.report.site.own_page import OwnPage
+from pfgen_rs.report.site.pages import ALONE, Frame
 from pfgen_rs.stats.permutation import shown_p
 
 
@@ -32,36 +31,38 @@ def write_report_page(
     `runs`: those of the report, in any order. A folder gets `index.html` and files with texts, which the page
     loads on demand; a single file contains everything. Returns the number of samples. Raises `OutputError`.
     """
+    page, samples = report_page(report, runs)
+    page.write(path)
+    return samples
+
+
+def report_page(
+    report: Report, runs: Sequence[ReportRun], place: Frame = ALONE
+) -> tuple[OwnPage, int]:
+    """Returns the page of a report, and the number of its samples; `runs` as for `write_report_page`."""
     by_name = {run.name: run for run in runs}
     ordered = [by_name[name] for name in report.runs]
     known = set(report.samples) | {column.parts[0].task for column in report.of_kind("task")}
     shown = [replace(r, frame=r.frame.filter(r.frame["task"].is_in(list(known)))) for r in ordered]
     table = sample_table(shown)
     starts = report_chunk_starts(table)
-    index = report_index(table, ordered, starts)
-    payloads = {INDEX: index, **report_chunks(table, len(ordered), starts)}
-    if Path(path).suffix == ".html":
-        write_atomic(path, _report_page(report, starts, len(table), payloads))
-        return len(table)
-    page = _report_page(report, starts, len(table), {})  # fails before anything is written
-    folder = SiteFolder(path)
-    with folder.writing():
-        for name, content in payload.payload_files(payloads):
-            folder.write(name, content)
-        folder.write("index.html", page)
-        folder.finish()
-    return len(table)
+    chunks = report_chunks(table, len(ordered), starts)
+    about = {
+        "frame": place,
+        "samples": len(table),
+        "data": {"index": place.name(INDEX), "chunks": [place.name(name) for name in chunks]},
+    }
+    payloads = {INDEX: report_index(table, ordered, starts), **chunks}
+    named = [(place.name(name), value) for name, value in payloads.items()]
+    return OwnPage(named, lambda inside: _page_of(report, about, inside), place), len(table)
 
 
-def _report_page(
-    report: Report, starts: Sequence[int], samples: int, payloads: Mapping[str, Any]
-) -> bytes:
+def _page_of(report: Report, about: Mapping[str, Any], payloads: Mapping[str, Any]) -> bytes:
     every = [own for found in report.diagnoses.values() for own in found.values()]
     return pages.render(
         "llm_jp_eval",
         parts=("blocks", "llm_jp_eval"),
-        nav=(),
-        here="",
+        **about,
         report=report,
         level=f"{LEVEL * 100:g}",
         pairs=report.pairs if len(report.runs) == 2 else report.shown_pairs(),
@@ -72,8 +73,6 @@ def _report_page(
         samples_text=lambda column: report.samples_text(column).replace(" to ", "–"),
         stack=PARTS,
         told=[name for name in mean_shares(every) if name not in FORMS],
-        samples=samples,
-        data={"index": INDEX, "chunks": list(map(_CHUNK.format, range(len(starts))))},
         payloads=payloads,
     )
 

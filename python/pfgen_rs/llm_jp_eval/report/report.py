@@ -16,7 +16,8 @@ from pfgen_rs.llm_jp_eval.report import comparing
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.ranking import ranges
 
-_MOST_RUNS = 100
+MOST_RUNS = 100
+"""Runs of a report at most."""
 _ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
 
 
@@ -104,27 +105,11 @@ def report_of(
     """
     if tasks is not None:
         runs = [_only_tasks(run, tasks) for run in runs]
-    scores = {score for run in runs for score in (*run.known, *run.not_computed)}
-    profile = next((run.profile for run in runs if run.profile), DEFAULT)
-    board = find_profile(profile)
-    average = board.average if average is None else average
-    means = [comparing.average_column(average, scores, profile)] if average else []
-    if not 1 <= len(runs) <= _MOST_RUNS:
-        raise InputError(f"expected 1 to {_MOST_RUNS} runs to report, found {len(runs)}")
-    known = {task for run in runs for task in run.tasks}
-    stated = [name for run in runs for name in run.stated]
-    categories = comparing.category_columns(scores, stated, profile)
-    taken = {average, *(column.name for column in categories)}
-    mains = {task: run.main_metric(task) for run in reversed(runs) for task in run.tasks}
-    own = comparing.task_columns(sorted(known), scores, taken, profile, mains)
-    columns = (*means, *categories, *own)
+    if not 1 <= len(runs) <= MOST_RUNS:
+        raise InputError(f"expected 1 to {MOST_RUNS} runs to report, found {len(runs)}")
     shared, notes = aligned(runs)
-    found = {run.name: {c.name: comparing.estimated(run, c) for c in columns} for run in runs}
-    there = {name for each in found.values() for name, own in each.items() if own.value is not None}
-    if board.averaging != "means" or not there & {*board.categories, "STS (r)"}:
-        columns = tuple(c for c in columns if c.name in there or c.kind == "task")
-        average = average if average in there else ""
-        found = {run: {c.name: own[c.name] for c in columns} for run, own in found.items()}
+    average, columns, found = estimates_of(runs, average)
+    board = _board_of(runs)
     values = {name: each[average].value if average else None for name, each in found.items()}
     names = sorted(values, key=lambda name: math.inf if (v := values[name]) is None else -v)
     by_name = {run.name: run for run in runs}
@@ -150,6 +135,35 @@ def report_of(
     )
     told = *notes, *_notes_on_runs(runs, report, board), *_not_told_apart(report)
     return replace(report, notes=told)
+
+
+def estimates_of(
+    runs: Sequence[ReportRun], average: str | None = None
+) -> tuple[str, tuple[comparing.Column, ...], dict[str, dict[str, comparing.ColumnEstimate]]]:
+    """Returns the average of runs of one profile, all columns, and by run their values: see `report_of`."""
+    scores = {score for run in runs for score in (*run.known, *run.not_computed)}
+    board = _board_of(runs)
+    profile = board.name
+    average = board.average if average is None else average
+    means = [comparing.average_column(average, scores, profile)] if average else []
+    known = {task for run in runs for task in run.tasks}
+    stated = [name for run in runs for name in run.stated]
+    categories = comparing.category_columns(scores, stated, profile)
+    taken = {average, *(column.name for column in categories)}
+    mains = {task: run.main_metric(task) for run in reversed(runs) for task in run.tasks}
+    own = comparing.task_columns(sorted(known), scores, taken, profile, mains)
+    columns = (*means, *categories, *own)
+    found = {run.name: {c.name: comparing.estimated(run, c) for c in columns} for run in runs}
+    there = {name for each in found.values() for name, own in each.items() if own.value is not None}
+    if board.averaging != "means" or not there & {*board.categories, "STS (r)"}:
+        columns = tuple(c for c in columns if c.name in there or c.kind == "task")
+        average = average if average in there else ""
+        found = {run: {c.name: own[c.name] for c in columns} for run, own in found.items()}
+    return average, columns, found
+
+
+def _board_of(runs: Sequence[ReportRun]) -> Profile:
+    return find_profile(next((run.profile for run in runs if run.profile), DEFAULT))
 
 
 def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:

@@ -10,14 +10,15 @@ from typing import Any, Literal, TypeAlias
 
 from pfgen_rs import InputError, PfgenError, PlotError, Result, Settings, errors, score_runs
 from pfgen_rs.checkout import checkout, leaderboard
-from pfgen_rs.checkout.entries import entries, entries_frame, read_results
+from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.io.run_files import RESULT, expand
-from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
+from pfgen_rs.report.site.board import facts_of
+from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -29,12 +30,14 @@ class Inputs:
     """Runs to draw.
 
     `runs`: rows as in `entries_frame`, each with a unique `name`. `results`: their published results by that
-    name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out.
+    name; none for runs of a leaderboard file. `problems`: the errors of runs that were left out. `entries`:
+    the runs with results, best first.
     """
 
     runs: pl.DataFrame
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: list[PfgenError] = field(default_factory=list)
+    entries: Sequence[Entry] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -57,7 +60,10 @@ class PlotRequest:
     benchmark: str | None = None
     metric: str = "average"
     top: int | None = None
-    x: Literal["step", "tokens"] = "step"
+    x: str | None = None
+    y: str | None = None
+    log: Literal["x", "y", "xy", "none"] | None = None
+    join: str | None = None
     look: Mapping[str, Any] = field(default_factory=dict)
     score: Score = score_runs
 
@@ -65,6 +71,15 @@ class PlotRequest:
     def inputs(self) -> Inputs:
         """The runs with their published results."""
         return read_inputs(self.paths, self.benchmark, self.score)
+
+    @cached_property
+    def known(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is known of the model of each run, by run: facts of the first checkout and of the package."""
+        places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
+        facts = read_facts(places[0] / FILE) if places else bundled_facts()
+        rows = self.inputs.runs.select("run", "model", "organisation").rows()
+        names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
+        return {run: facts_of(facts, own) for run, own in names.items()}
 
     @cached_property
     def by_question(self) -> Inputs:
@@ -110,7 +125,7 @@ BOUNDS = ("score_low", "score_high")
 
 def run_columns(runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Returns runs by descending score, with what names them and these columns, as far as they are there."""
-    there = [name for name in (*RUN, *columns) if name in runs.columns]
+    there = [name for name in dict.fromkeys([*RUN, *columns]) if name in runs.columns]
     return runs.select(there).sort("score", descending=True, maintain_order=True)
 
 
@@ -137,7 +152,8 @@ def read_inputs(
             unscored.append(path)
     if unscored:
         runs += map(_published, score(unscored, question_folder(paths, benchmark)))
-    every = pl.concat([entries_frame(entries(runs)), *tables], how="diagonal_relaxed")
+    ranked = entries({run.run: run for run in runs}.values())
+    every = pl.concat([entries_frame(ranked), *tables], how="diagonal_relaxed")
     if every.is_empty():
         raise PlotError(
             f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
@@ -145,7 +161,8 @@ def read_inputs(
     named = named_runs(every)
     results = {run.run: run.result for run in runs}
     names = named.select("name", "run").rows()
-    return Inputs(named, {name: results[run] for name, run in names if run in results}, problems)
+    by_name = {name: results[run] for name, run in names if run in results}
+    return Inputs(named, by_name, problems, ranked)
 
 
 def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenError]] | None:
@@ -222,18 +239,14 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
-    """Read the table of one learning curve, such as a `curve.parquet`; raises `InputError`."""
-    if len(paths) != 1:
-        raise PlotError(
-            f"the learning figure takes one curve.parquet, got {counted(len(paths), 'file')}"
-        )
-    path = Path(paths[0])
+def read_curve(name: str) -> pl.DataFrame:
+    """Read the table of a learning curve, such as a `curve.parquet`; raises `InputError`."""
+    path = Path(name)
     problem = "not a learning curve: expected a file such as curve.parquet"
     if path.is_dir():  # of which polars would read every file
         raise InputError(problem, path=path)
     try:
-        return pl.read_parquet(paths[0], glob=False, hive_partitioning=False)
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)
     except OSError as error:
         raise InputError(f"not a learning curve: {errors.unreadable(error)}", path=path) from None
     except pl.exceptions.PolarsError:

@@ -1,4 +1,4 @@
-"""Scatter plots with a point per run: metrics, score and length, and sources of reference answers."""
+"""Presets of scatter plots: pairs of metrics, score and length, and sources of reference answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Unpack
 
-from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
@@ -17,9 +16,8 @@ from pfgen_rs.questions.unknown import known, order
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
+from pfgen_rs.report.plots.scatter import Panel, correlation_text, draw_panels
 
-_COLUMNS = 3
-_PANELS, _LINE = 3.9, 0.165  # inches
 _BEYOND = 0.03  # share of the runs that may be beyond the axis,
 _FAR = 2.0  # if it would be more than so many times as long with them
 _EDGE: dict[str, Any] = {  # a triangle that points outwards
@@ -77,17 +75,11 @@ def metric_pairs(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     """
     found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", *PARTS]))
     with drawing(**options) as look:
-        pairs = list(combinations(PARTS, 2))
-        figure = look.figure(look.title, "Relationships between metrics", *over_list(found))
-        panels = panels_over_list(figure, len(pairs), found, look)
-        for axes, (x, y) in zip(panels, pairs, strict=True):
-            diagonal(axes, found, x, y)
-            axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
-        points.number_points(
-            figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)]
-        )
-        told = ", ".join(f"{x}–{y} {metric_correlation(found, x, y)}" for x, y in pairs)
-        return finish(figure, f"{counted(look, found)}; {told}")
+        shown = [
+            Panel(found, x, y, (look.say(x.title()), look.say(y.title())), _diagonal(found, x, y))
+            for x, y in combinations(PARTS, 2)
+        ]
+        return draw_panels(look, "Relationships between metrics", found, shown)
 
 
 def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
@@ -98,26 +90,24 @@ def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     """
     found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
     with drawing(**options) as look:
-        figure = look.figure(look.title, "Score and length", *over_list(found))
-        [axes] = panels_over_list(figure, 1, found, look)
         signature = next(iter(found["signature"]), "") if "signature" in found.columns else ""
         settings = lengths_in(signature)
         unit = look.say(f"{settings.unit}s")
         right = _right_end(found["length"].to_numpy(), settings.zero_length)
         placed = found.with_columns(pl.col("length").clip(upper_bound=right))
-        points.scatter(axes, placed, "length", "score")
-        _discount(axes, look, right, settings, unit)
         beyond = found.filter(pl.col("length") > right)
-        axes.set(
-            xlabel=_length_label(look, beyond["length"].to_list(), unit),
-            ylabel=look.say("Score"),
-        )
-        if len(beyond):
-            axes.plot([right] * len(beyond), beyond["score"].to_numpy(), **_EDGE)
-        axes.set_xlim(left=0, right=right)
-        axes.set_ylim(bottom=0)
-        points.number_points(figure, [(axes, "length", "score", placed)])
-        return finish(figure, counted(look, found))
+
+        def draw(axes: Axes) -> str:
+            _discount(axes, look, right, settings, unit)
+            if len(beyond):
+                axes.plot([right] * len(beyond), beyond["score"].to_numpy(), **_EDGE)
+            axes.set_xlim(left=0, right=right)
+            axes.set_ylim(bottom=0)
+            return ""
+
+        labels = (_length_label(look, beyond["length"].to_list(), unit), look.say("Score"))
+        panel = Panel(placed, "length", "score", labels, draw)
+        return draw_panels(look, "Score and length", found, [panel])
 
 
 def _right_end(lengths: NDArray[np.float64], nothing: int) -> float:
@@ -163,43 +153,20 @@ def _discount(axes: Axes, look: Look, right: float, settings: Settings, unit: st
     )
 
 
-def over_list(runs: pl.DataFrame) -> tuple[float, float]:
-    """Returns width and height of a figure with panels above the list of runs."""
-    return 12.2, _PANELS + 0.4 + _LINE * points.list_height(len(runs), _COLUMNS)
+def _diagonal(
+    runs: pl.DataFrame, x: str, y: str, named: str | None = None
+) -> Callable[[Axes], str]:
+    """Returns what makes a panel square, with the line of equal values and the correlation of models."""
 
+    def draw(axes: Axes) -> str:
+        top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
+        axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
+        axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
+        said = correlation_text(runs, runs[x].to_numpy(), runs[y].to_numpy())
+        axes.set_title(said, loc="right", fontsize=9)
+        return f"{named or f'{x}–{y}'} {said}"
 
-def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look) -> list[Axes]:
-    """Returns empty panels side by side, above the list of runs."""
-    listed = _LINE * points.list_height(len(runs), _COLUMNS)
-    grid = figure.add_gridspec(2, panels, height_ratios=(_PANELS, listed))
-    points.list_runs(figure.add_subplot(grid[1, :]), runs, look, _COLUMNS)
-    return [figure.add_subplot(grid[0, i]) for i in range(panels)]
-
-
-def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Draw points in a square panel with the line of equal values, and the correlation of models."""
-    points.scatter(axes, runs, x, y)
-    top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
-    axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
-    axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    axes.set_title(metric_correlation(runs, x, y), loc="right", fontsize=9)
-
-
-def metric_correlation(runs: pl.DataFrame, x: str, y: str) -> str:
-    """Returns Pearson's correlation over the `numbered` runs other than system runs, and their number.
-
-    With four decimals, or a dash if it is undefined. Reference answers scored against themselves are far from
-    all models, which would look like agreement.
-    """
-    models = runs.filter(pl.col("kind") != "system")
-    constant = models[x].n_unique() < 2 or models[y].n_unique() < 2
-    r = "–" if constant else fixed(np.corrcoef(models[x], models[y])[0, 1], 4)
-    return f"r = {r} (n = {len(models)})"
-
-
-def counted(look: Look, runs: pl.DataFrame) -> str:
-    """Returns the number of runs for a description."""
-    return f"{look.say('Runs')}: {len(runs)}"
+    return draw
 
 
 _METRICS = ("average", *BY_SOURCE)
@@ -226,20 +193,14 @@ def source_pairs(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
     with drawing(**options) as look:
-        figure = look.figure(look.title, "Scores by source of reference answers", *over_list(found))
-        panels = panels_over_list(figure, len(pairs), found, look)
-        drawn, told = [], []
-        for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):
+        said = f"{look.say(_SCORES[metric])}\n{look.say('source')}"
+        shown = []
+        for pair, table in pairs.items():
             both = found.join(table, on="name", how="inner", maintain_order="left")
-            diagonal(axes, both, "x", "y")
-            said = f"{look.say(_SCORES[metric])}\n{look.say('source')}"
-            x, y = (look.name(_explained(source, usable), 30) for source in (one, other))
-            axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
-            drawn.append((axes, "x", "y", both))
-            told.append(f"{one}–{other} {metric_correlation(both, 'x', 'y')}")
-        points.number_points(figure, drawn)
-        description = "; ".join([counted(look, found), *told])
-        return finish(figure, description)
+            x, y = (f"{said} {look.name(_explained(source, usable), 30)}" for source in pair)
+            draw = _diagonal(both, "x", "y", "–".join(pair))
+            shown.append(Panel(both, "x", "y", (x, y), draw))
+        return draw_panels(look, "Scores by source of reference answers", found, shown)
 
 
 def source_means(scores: pl.DataFrame, *, metric: str = "average") -> pl.DataFrame:

@@ -48,15 +48,15 @@ def check_top(top: int) -> int:
     return top
 
 
-def numbered_points(runs: "pl.DataFrame") -> "pl.DataFrame":
-    """Sort runs by descending score, and add what points need.
+def numbered_points(runs: "pl.DataFrame", by: str = "score") -> "pl.DataFrame":
+    """Sort runs by a descending column, and add what points need.
 
     `mark`: 1, 2, …; a, b, … for systems. `kind`: the mode. `named`: whether the mark is shown, which is so
     for the 12 best of more than 60 runs. `name` defaults to the model.
     """
     if "name" not in runs.columns:
         runs = runs.with_columns(pl.col("model").alias("name"))
-    ordered = with_kinds(runs).sort("score", descending=True, maintain_order=True)
+    ordered = with_kinds(runs).sort(by, descending=True, maintain_order=True)
     marks, ranked, systems = [], 0, 0
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system

@@ -1,5 +1,6 @@
 """Scores of runs as figures: with their intervals by rank, and by category of questions."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
@@ -8,66 +9,100 @@ from pfgen_rs.drawing import figures, style
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import inputs, points
+from pfgen_rs.report.plots.columns import (
+    CATEGORY,
+    category_intervals,
+    category_means,
+    label,
+    table_of,
+)
 
 MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], of_sites=True)
+@plot_kind(
+    "intervals", "scores with their intervals, by rank", options=["y"], of_sites=True, top=MOST
+)
 def _intervals(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `intervals`."""
-    runs = request.inputs.runs
-    top = MOST if request.top is None else request.top
-    table = inputs.run_columns(runs, (*inputs.BOUNDS, "rank", "rank_low", "rank_high"))
+    column = request.y or "score"
+    runs = table_of(request, [column])
+    top = request.top or MOST
+    found = runs.drop_nulls(column)
+    columns = (column, *bounds_names(column), "rank", "rank_low", "rank_high")
+    table = inputs.run_columns(found, columns).sort(column, descending=True, maintain_order=True)
     notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
-    return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
+    return Plot(table, partial(intervals, found, column, top=top), notes, len(table) > top)
+
+
+def bounds_names(column: str) -> tuple[str, str]:
+    """Returns the columns with the interval of a column."""
+    return f"{column}_low", f"{column}_high"
 
 
 def intervals(
     runs: "pl.DataFrame",
+    column: str = "score",
     *,
     top: int = MOST,
     **options: Unpack[style.LookOptions],
 ) -> Figure:
-    """Draw scores by rank with their intervals, and the rank range of each run.
+    """Draw a column, best runs first, with its intervals; of scores with the rank range of each run, too.
 
-    `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and optionally `rank_low`,
-    `rank_high`. A run without an interval, for example because its score is not the mean of its questions,
-    is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
-    nothing to draw.
+    `runs`: columns `model`, `mode`, `score`, the column drawn, and optionally its bounds (`score_low`,
+    `score_high`) and `rank_low`, `rank_high`. A run without an interval, for example because its score is not
+    the mean of its questions, is a point only. `top`: number of runs that are shown, the highest ones. Raises
+    `PlotError` if there is nothing to draw.
     """
-    found = points.numbered_points(inputs.drawable(runs, ["model", "mode"], ["score"]))
+    numbers = list(dict.fromkeys(["score", column]))
+    found = points.numbered_points(inputs.drawable(runs, ["model", "mode"], numbers), column)
     shown = found.head(points.check_top(top))
     with style.drawing(**options) as look:
         height = 1.5 + 0.235 * len(shown)
-        figure = look.figure(look.title, "Scores with 95 % intervals", 9.4, height)
+        usual, title = "Scores with 95 % intervals", look.title
+        said = look.say("Score (95 % interval over questions, Student's t)")
+        if column != "score":
+            said = label(column, look)
+            title = title or said
+            said += look.say(" (95 % interval)") * (bounds_names(column)[0] in shown.columns)
+        figure = look.figure(title, usual, 9.4, height)
         axes = figure.subplots()
-        _interval_rows(axes, shown)
+        _interval_rows(axes, shown, column)
         # The space is as wide as a digit.
         marked = zip(look.names(shown["name"]), shown["mark"], strict=True)
-        labels = [f"{name}  {mark:\u2007>2}" for name, mark in marked]
-        axes.set_yticks(range(len(shown)), labels)
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
+        _name_rows(axes, [f"{name}  {mark:\u2007>2}" for name, mark in marked])
+        axes.set_xlabel(said)
         figures.not_below_zero(axes, x=True)
         figures.remark(axes, points.cut_in_figure(look, points.RUNS, len(shown), len(found)))
-        axes.grid(visible=False, axis="y")
-        _rank_ranges(axes, shown, look)
+        if column == "score":
+            _rank_ranges(axes, shown, look)
         if len(points.kinds(shown)) > 1:
-            lines, names = axes.get_legend_handles_labels()
-            said = [look.say(name) for name in names]
-            figure.legend(lines, said, loc="outside lower center", ncols=len(said))
+            _kinds_below(figure, axes, look)
         description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
         return figures.finish(figure, description)
 
 
-def _interval_rows(axes: Axes, runs: "pl.DataFrame") -> None:
+def _interval_rows(axes: Axes, runs: "pl.DataFrame", column: str) -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in points.kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = points.bounds_of(part)
+        low, high = points.bounds_of(part, bounds_names(column))
         axes.hlines(part["row"].to_numpy(), low, high, color=drawn["color"], linewidth=1.6)
-    points.scatter(axes, placed, "score", "row", size=6)
+    points.scatter(axes, placed, column, "row", size=6)
+
+
+def _name_rows(axes: Axes, names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def _kinds_below(figure: Figure, axes: Axes, look: style.Look, note: str | None = None) -> None:
+    lines, names = axes.get_legend_handles_labels()
+    said = [look.say(name) for name in names]
+    below = figure.legend(lines, said, loc="outside lower center", ncols=len(said), title=note)
+    below.get_title().set(fontsize=8.5, color=style.FAINT)
 
 
 def _rank_ranges(axes: Axes, runs: "pl.DataFrame", look: style.Look) -> None:
@@ -107,48 +142,14 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-@plot_kind("categories", "a heat map of runs and categories", options=["top"], of_sites=True)
+@plot_kind("categories", "a heat map of runs and categories", of_sites=True, top=MOST_CATEGORIES)
 def _categories(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `categories`."""
     scores = request.category_scores
-    top = MOST_CATEGORIES if request.top is None else request.top
+    top = request.top or MOST_CATEGORIES
     table = category_means(*scores)
     notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
     return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
-
-
-def category_means(
-    scores: "pl.DataFrame",
-    categories: Mapping[str, str | None],
-    overall: Mapping[str, float] | None = None,
-) -> "pl.DataFrame":
-    """Returns the mean score of each run by category, and over all questions.
-
-    `scores`: columns `name`, `question_id`, `score`. `categories`: by question id, in the order of the
-    columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
-    mean over questions). One row per run, by descending `all`; one column per category.
-    """
-    found = inputs.drawable(scores, ["name", "question_id"], ["score"])
-    order = list(dict.fromkeys(category or "?" for category in categories.values()))
-    named = found.with_columns(
-        pl.col("question_id")
-        .replace_strict(dict(categories), default=None)
-        .fill_null("?")
-        .alias("in")
-    )
-    table = named.group_by("name", maintain_order=True).agg(
-        pl.col("score").mean().alias("all"),
-        *(
-            pl.col("score").filter(pl.col("in") == category).mean().alias(f"in {category}")
-            for category in order
-        ),
-    )
-    known = pl.col("name").replace_strict(
-        dict(overall or {}), default=None, return_dtype=pl.Float64
-    )
-    return table.with_columns(known.fill_null(pl.col("all")).alias("all")).sort(
-        "all", descending=True, maintain_order=True
-    )
 
 
 def category_map(
@@ -166,12 +167,12 @@ def category_map(
     table = category_means(scores, categories, overall)
     shown = table.head(points.check_top(top))
     with style.drawing(**options) as look:
-        names = [column.removeprefix("in ") for column in shown.columns[1:]]
+        names = shown.columns[1:]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
         figure = look.figure(look.title, "Score by category", width, height)
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
-        labels = [look.say("overall"), *(look.category(name) for name in names[1:])]
+        labels = [look.say("overall"), *(label(name, look, 24) for name in names[1:])]
         figures.heat_map(
             axes,
             values,
@@ -184,4 +185,69 @@ def category_map(
         figures.remark(axes, points.cut_in_figure(look, points.RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
         description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
+        return figures.finish(figure, description)
+
+
+_PANEL_RUNS = 12  # runs in each panel
+_ACROSS = 5  # panels
+_CUT = "intervals of few questions are cut at the panel's edge"
+
+
+@plot_kind(
+    "panels", "scores with intervals, a panel for each category", of_sites=True, top=_PANEL_RUNS
+)
+def _panels(request: inputs.PlotRequest) -> Plot:
+    """Returns the plot of the kind `panels`."""
+    scores, categories, overall = request.category_scores
+    top = request.top or _PANEL_RUNS
+    table = category_intervals(scores, categories)
+    runs = request.inputs.runs.filter(pl.col("name").is_in(list(overall)))
+    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(runs))]
+    return Plot(table, partial(panels, runs, table, top=top), notes, len(runs) > top)
+
+
+def panels(
+    runs: "pl.DataFrame",
+    means: "pl.DataFrame",
+    *,
+    top: int = _PANEL_RUNS,
+    **options: Unpack[style.LookOptions],
+) -> Figure:
+    """Draw the scores of the best runs with their intervals, a panel for each category of questions.
+
+    `runs`: columns `name`, `model`, `mode`, `score` and optionally `score_low`, `score_high`, for the first
+    panel. `means`: as of `category_intervals`. Raises `PlotError` if there is nothing to draw.
+    """
+    found = points.numbered_points(inputs.drawable(runs, ["name", "model", "mode"], ["score"]))
+    shown = found.head(points.check_top(top))
+    parts = means.partition_by("category", as_dict=True, maintain_order=True)
+    with style.drawing(**options) as look:
+        across = min(_ACROSS, 1 + len(parts))
+        down = math.ceil((1 + len(parts)) / across)
+        size = 3.2 + 1.9 * across, 1.4 + down * (0.62 + 0.2 * len(shown))
+        figure = look.figure(look.title, "Score by category", *size)
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flatten()
+        base = shown.drop("score", *inputs.BOUNDS, strict=False)
+        drawn = [(look.say("overall"), shown)] + [
+            (
+                label(f"{CATEGORY}{name}", look, 24),
+                base.join(part, on="name", how="left", maintain_order="left"),
+            )
+            for (name,), part in parts.items()
+        ]
+        for place, (axes, (heading, table)) in enumerate(zip(grid, drawn, strict=False)):
+            _interval_rows(axes, table, "score")
+            axes.set_title(heading, loc="left")
+            axes.grid(visible=False, axis="y")
+            if place + across >= len(drawn):  # nothing is below
+                axes.tick_params(labelbottom=True)
+                axes.set_xlabel(look.say("Score (95 % interval)"), fontsize=8.5)
+        for axes in grid[len(drawn) :]:
+            axes.set_visible(False)
+        _name_rows(grid[0], look.names(shown["name"], 30))
+        highest = max(float(np.nanmax(table["score"].to_numpy())) for _, table in drawn)
+        grid[0].set_xlim(-0.03 * highest, 1.2 * highest)
+        notes = [points.cut_in_figure(look, points.RUNS, len(shown), len(found)), look.say(_CUT)]
+        _kinds_below(figure, grid[0], look, "; ".join(filter(None, notes)))
+        description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
         return figures.finish(figure, description)

@@ -1,30 +1,33 @@
 """Figures of training: learning curves, and scores of checkpoints by step."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Literal, Unpack
+from typing import Any, Unpack
 
-from pfgen_rs.drawing.figures import finish
+from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
+from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve
 from pfgen_rs.report.plots.points import bounds_of
-
-LearningAxis = Literal["step", "tokens"]
 
 _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
 
 
-@plot_kind("learning", "score and metrics during training, from a curve.parquet", options=["x"])
+@plot_kind(
+    "learning", "score and metrics during training, from curve.parquet files", options=["x", "y"]
+)
 def _learning(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `learning`."""
-    curve = read_curve_rows(request.paths)
-    return Plot(curve, partial(learning_curve, curve, x=request.x))
+    curves = {path: read_curve(path) for path in request.paths}
+    tables = [rows.select(pl.lit(name).alias("series"), pl.all()) for name, rows in curves.items()]
+    draw = partial(learning_curves, curves, x=request.x or "step", y=request.y)
+    return Plot(pl.concat(tables, how="diagonal_relaxed"), draw)
 
 
 @plot_kind("steps", "score against training step", of_sites=True)
@@ -38,54 +41,36 @@ def _steps(request: PlotRequest) -> Plot:
     return Plot(steps.select(shown), draw, inputs.notes, suits_site=are_lines)
 
 
-def learning_curve(
-    curve: "pl.DataFrame",
+def learning_curve(curve: "pl.DataFrame", **options: Any) -> Figure:
+    """Draw one curve, as `learning_curves` does."""
+    return learning_curves({"": curve}, **options)
+
+
+def learning_curves(
+    curves: "Mapping[str, pl.DataFrame]",
     *,
-    x: LearningAxis = "step",
+    x: str = "step",
+    y: str | None = None,
     **options: Unpack[LookOptions],
 ) -> Figure:
-    """Draw the score with its interval as a band, and its three parts, against steps or tokens.
+    """Draw a column (default: the score) of curves against steps or tokens, with intervals as bands.
 
-    `curve`: columns `step` or `tokens`, `score`, `fluency`, `truthfulness`, `helpfulness` and optionally
-    `score_low`, `score_high`, as in `StepEvaluator.curve`. Rows with missing values are left out. The
-    baseline, the score at step 0, is a horizontal line. Raises `PlotError` if there is nothing to draw.
+    `curves`: by name, each with columns `step` or `tokens`, `score`, `fluency`, `truthfulness`, `helpfulness`
+    and optionally `score_low`, `score_high`, as in `StepEvaluator.curve`. Of one curve the three parts are
+    drawn, too, unless a column is asked for. Rows with missing values are left out. The baseline, the score
+    at step 0, is a horizontal line. Raises `PlotError` if there is nothing to draw, and for more than 12
+    curves.
     """
     if x not in _AXES:
         raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
-    rows = drawable(curve, [], [x, "score", *PARTS]).sort(x)
+    shown = ["score", *PARTS] if y is None and len(curves) == 1 else [y or "score"]
     with drawing(**options) as look:
-        figure = look.figure(look.title, "Score during training", 8, 4.8)
-        axes = figure.subplots()
-        _score_line(axes, rows, x, look)
-        for name, colour, dash in zip(PARTS, COLOURS[1:], DASHES[1:], strict=False):
-            label = look.say(name.capitalize())
-            axes.plot(rows[x].to_numpy(), rows[name].to_numpy(), dash, color=colour, label=label)
-        axes.set(xlabel=look.say(_AXES[x]), ylabel=look.say("Score (95 % interval)"))
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        figure.legend(loc="outside lower center", ncols=4)
-        first, last = rows["score"][0], rows["score"][-1]
-        return finish(figure, f"{look.say('Score')}: {first:.4f} → {last:.4f}; n = {len(rows)}")
-
-
-def _score_line(axes: Axes, rows: "pl.DataFrame", x: str, look: Look) -> None:
-    places = rows[x].to_numpy()
-    marker = "o" if len(rows) <= _MARKED else None
-    axes.plot(
-        places,
-        rows["score"].to_numpy(),
-        color=COLOURS[0],
-        marker=marker,
-        markersize=4,
-        linewidth=2.2,
-        label=look.say("Score"),
-        zorder=3,
-    )
-    if {"score_low", "score_high"} <= set(rows.columns):
-        low, high = bounds_of(rows)
-        axes.fill_between(places, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
-    if rows[x][0] == 0:
-        axes.axhline(rows["score"][0], color=GREY, linewidth=1, linestyle=":", zorder=1)
+        lines = []
+        for name, curve in curves.items():
+            rows = drawable(curve, [], [x, *shown]).sort(x)
+            names = [name] if len(shown) == 1 else [look.say(each.capitalize()) for each in shown]
+            lines += [(said, rows, each) for said, each in zip(names, shown, strict=True)]
+        return _draw_lines(look, "Score during training", lines, x)
 
 
 _STEP = re.compile(
@@ -131,34 +116,57 @@ def score_steps(runs: "pl.DataFrame", **options: Unpack[LookOptions]) -> Figure:
     found by `series`. Raises `PlotError` if there are none, and for more than 12 series.
     """
     found = series(drawable(runs, ["model", "run"], ["score"]))
-    lines = found.partition_by("series", maintain_order=True)
+    with drawing(**options) as look:
+        parts = found.partition_by("series", maintain_order=True)
+        lines = [(part["series"][0] or look.say("Score"), part, "score") for part in parts]
+        return _draw_lines(look, "Score by training step", lines, "step")
+
+
+def _draw_lines(
+    look: Look, usual: str, lines: "Sequence[tuple[str, pl.DataFrame, str]]", x: str
+) -> Figure:
+    """Draw lines: names, rows and the column of each."""
     if len(lines) > MOST:
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
-    with drawing(**options) as look:
-        figure = look.figure(look.title, "Score by training step", 8, 4.6)
-        axes = figure.subplots()
-        for part, colour, dash, marker in zip(
-            lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
-        ):
-            _series_line(axes, part, look, colour=colour, dash=dash, marker=marker)
-        axes.set(xlabel=look.say("Step"), ylabel=look.say("Score (95 % interval)"))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2)
-        description = f"{look.say('Runs')}: {len(found)}; {look.say('Series')}: {len(lines)}"
-        return finish(figure, description)
-
-
-def _series_line(
-    axes: Axes, part: "pl.DataFrame", look: Look, *, colour: str, dash: str, marker: str
-) -> None:
-    name = look.name(part["series"][0] or look.say("Score"))
-    steps = part["step"].to_numpy()
-    axes.plot(
-        steps, part["score"].to_numpy(), dash, color=colour, marker=marker, markersize=5, label=name
+    figure = look.figure(look.title, usual, 8, 4.8)
+    axes = figure.subplots()
+    names = look.names((name for name, _, _ in lines), 40)
+    looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
+    for name, (_, rows, y), drawn in zip(names, lines, looks, strict=False):
+        _draw_line(axes, rows, (x, y), name, drawn, has_band=y == lines[0][2])
+    y = lines[0][2]
+    said = (
+        look.say("Score (95 % interval)") if y == "score" else look.name(look.say(y.capitalize()))
     )
-    if {"score_low", "score_high"} <= set(part.columns):
-        low, high = bounds_of(part)
-        if len(part) == 1:
-            axes.vlines(steps, low, high, color=colour, linewidth=1.6)
-            return
-        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel=look.say(_AXES[x]), ylabel=said)
+    figures.not_below_zero(axes, y=True)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2, handlelength=3.5)
+    told = (
+        f"{name} {rows[y][0]:.4f} → {rows[y][-1]:.4f}"
+        for name, (_, rows, y) in zip(names, lines, strict=True)
+    )
+    return figures.finish(figure, f"{look.say('Series')}: {len(lines)}; {'; '.join(told)}")
+
+
+def _draw_line(
+    axes: Axes,
+    rows: "pl.DataFrame",
+    columns: tuple[str, str],
+    name: str,
+    look: tuple[str, str, str],
+    *,
+    has_band: bool,
+) -> None:
+    (x, y), (colour, dash, marker) = columns, look
+    places, values = rows[x].to_numpy(), rows[y].to_numpy()
+    shape = marker if len(rows) <= _MARKED else None
+    axes.plot(places, values, dash, color=colour, marker=shape, markersize=4.5, label=name)
+    if y == "score" and places[0] == 0:
+        axes.axhline(values[0], color=GREY, linewidth=1, linestyle=":", zorder=1)
+    if has_band and {f"{y}_low", f"{y}_high"} <= set(rows.columns):
+        low, high = bounds_of(rows, (f"{y}_low", f"{y}_high"))
+        if len(rows) == 1:
+            axes.vlines(places, low, high, color=colour, linewidth=1.6)
+        else:
+            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -1,9 +1,12 @@
 """The page of a benchmark: questions, rules and reference answers, and scores of answers that readers try."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
-from pfgen_rs import Question, Settings
+from pfgen_rs import InputError, Question, Settings
+from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.checkout.items import analysed_items
 from pfgen_rs.metrics import expressions, helpfulness
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report.answers import SHADED
@@ -19,17 +22,21 @@ TOP = 20
 def benchmark_page(
     benchmark: question_set.QuestionSet,
     *,
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     samples: Mapping[str, str] | None = None,
+    entries: Sequence[Entry] = (),
 ) -> bytes:
-    """Returns the page of a benchmark; `samples`: example answers by text of the question."""
+    """Returns the page of a benchmark; `samples`: example answers by text of the question.
+
+    `entries`: runs, best first, by which its questions are analysed, if enough models answer just these.
+    """
     questions = list(benchmark)
+    places = {question.id: place for place, question in enumerate(questions, 1)}
     refusal = _scoring_refusal(benchmark.settings)
     return pages.render(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
-        root="../",
-        nav=nav,
+        frame=frame,
         here="benchmark",
         signature=benchmark.signature,
         benchmark=benchmark,
@@ -41,6 +48,8 @@ def benchmark_page(
             source for question in questions for source in question.sources
         ),
         payload_name=references_payload_name,
+        analysis=_analysis([entry for entry in entries if entry.questions.keys() == places.keys()]),
+        places=places,
         is_literal=helpfulness.is_literal,
         refused=refusal,
         trial={
@@ -57,6 +66,22 @@ def benchmark_page(
             ],
         },
     )
+
+
+_SPLITS = 100  # of models, for subsets: half a second for 500 of them
+
+
+def is_fitted() -> bool:
+    """Whether the two-parameter model can be fitted (extra `study`), on which the page depends."""
+    return find_spec("statsmodels") is not None
+
+
+def _analysis(entries: Sequence[Entry]) -> dict[str, Any] | None:
+    """Returns the item analysis of these runs, or `None` where there is none: of too few models, say."""
+    try:
+        return analysed_items(entries, splits=_SPLITS, fitted=is_fitted())
+    except InputError:
+        return None
 
 
 def references_payload_name(question: Question) -> str:

@@ -16,12 +16,7 @@ from pfgen_rs.checkout.leaderboard import model_key, run_labels
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.site import model_facts
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.pages import strings
-
-Text = tuple[str, str]
-"""A text in Japanese and English."""
-Nav = Sequence[tuple[str, str]]
-"""Pages of a site: names (keys of strings) and paths."""
+from pfgen_rs.report.site.pages import Frame, Text, strings
 
 
 class Column(NamedTuple):
@@ -59,13 +54,6 @@ class Benchmark(NamedTuple):
     column: str
     low: float
     high: float
-
-
-class Frame(NamedTuple):
-    """What a page of a site is given: the path from it to the site's folder, and the site's pages."""
-
-    root: str
-    nav: Nav
 
 
 class Section(NamedTuple):
@@ -121,11 +109,32 @@ _OF_RUNS = (
     Column("engine", "pfgen", "text", ("エンジン", "Engine")),
     Column("date", "pfgen", "date", ("実行日", "Date of the run")),
 )
+_ABOUT_KINDS = (
+    "名前の語による：base・ptはbase、instruct・instruction・inst・chat・sft・dpo・itはinstruct、"
+    "reasoning・thinkingはreasoning。models.tomlの値を優先する。",
+    "By words of the name: base and pt; instruct, instruction, inst, chat, sft, dpo and it; reasoning and "
+    "thinking. models.toml comes first.",
+)
 _FACTS = (
     Column("organisation", "facts", "text", ("開発元", "Organisation")),
     Column("parameters", "facts", "number", ("パラメーター数（10億）", "Parameters (billions)"), 1),
     Column("released", "facts", "date", ("公開日", "Release date")),
+    Column("family", "facts", "text", ("系列", "Family")),
+    Column("kind", "facts", "text", ("種類", "Kind"), about=_ABOUT_KINDS),
+    Column("licence", "facts", "text", ("ライセンス", "Licence")),
+    Column("weights", "facts", "text", ("重み", "Weights")),
+    Column(
+        "price",
+        "cost",
+        "number",
+        ("出力100万トークンの価格", "Price of a million output tokens"),
+        2,
+    ),
+    Column("currency", "cost", "text", ("通貨", "Currency")),
+    Column("price_date", "cost", "date", ("価格の日付", "Date of the price")),
 )
+LABELS = {column.key: column.label for column in (*_OF_RUNS, *_FACTS)}
+"""Labels of the board's own columns but those of categories."""
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
 
 
@@ -211,7 +220,7 @@ def board_of(
     own = [
         *_OF_RUNS,
         *(
-            Column(f"category:{name}", "categories", "number", _category_label(name), 3, 1)
+            Column(f"category:{name}", "categories", "number", category_label(name), 3, 1)
             for name in dict.fromkeys(categories.values())
         ),
     ]
@@ -232,7 +241,8 @@ def board_of(
     )
 
 
-def _category_label(name: str) -> Text:
+def category_label(name: str) -> Text:
+    """Returns what a category of questions is called; one of strangers by its name."""
     known = strings(("common",)).table.get(f"category_{name}", {"ja": name, "en": name})
     return known["ja"], known["en"]
 
@@ -243,7 +253,7 @@ def _models(
     runs: dict[str, list[Entry]] = {}
     for entry in entries:
         runs.setdefault(model_key(entry), []).append(entry)
-    names = {key: _full_name(own[0]) for key, own in runs.items()}
+    names = {key: full_name(own[0]) for key, own in runs.items()}
     places = {name.casefold(): key for key, name in names.items()}
     values: dict[str, dict[str, Cell]] = {key: {} for key in runs}
     for contribution in given:
@@ -254,7 +264,7 @@ def _models(
     found = []
     for key, row in values.items():
         own = runs.get(key, [])
-        known = _facts_of(facts, [names[key], *(run.model for run in own)])
+        known = facts_of(facts, [names[key], *(run.model for run in own)])
         organisation = own[0].organisation if own else names[key].rpartition("/")[0] or None
         if organisation:
             known.setdefault("organisation", organisation)
@@ -262,12 +272,16 @@ def _models(
     return found
 
 
-def _facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
-    found = {"parameters": facts.parameters_of(*names), "released": facts.released_of(*names)}
-    return {key: fact.value for key, fact in found.items() if fact is not None}
+def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, Cell]:
+    """Returns what is known of a model with these names, by column."""
+    found: dict[str, Cell] = {key: fact.value for key, fact in facts.of(*names).items()}
+    if isinstance(price := found.get("price"), model_facts.Price):
+        found |= {"price": price.amount, "currency": price.currency, "price_date": price.date}
+    return found
 
 
-def _full_name(entry: Entry) -> str:
+def full_name(entry: Entry) -> str:
+    """Returns the name of a run's model, with its organisation if it is known."""
     own = entry.model.rpartition("/")[2] or entry.model
     return f"{entry.organisation}/{own}" if entry.organisation else entry.model
 

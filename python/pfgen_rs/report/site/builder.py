@@ -11,23 +11,30 @@ from typing import Any, TypeVar
 
 from pfgen_rs import InputError, PfgenError, Question, Result
 from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
-from pfgen_rs.report.site import benchmark_page, compare_page, payload, plots_page, run_page
+from pfgen_rs.report.site import (
+    benchmark_page,
+    board as boards,
+    compare_page,
+    models_page,
+    payload,
+    plots_page,
+    run_page,
+)
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
-from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.model_facts import ModelFacts
+from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
+from pfgen_rs.report.site.pages import Frame, Look, Nav, Text, vendored
 
-Nav = Sequence[tuple[str, str]]
-"""Pages of a site: names (keys of strings) and paths."""
-
-NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
+FRONT = (("overview", models_page.OVERVIEW_PAGE), ("models", models_page.MODELS_PAGE))
+BENCHMARK = ("benchmark", "benchmark/index.html")
 COMPARE = ("compare", COMPARISON_PAGE)
 PLOTS = ("plots", plots_page.PLOTS_PAGE)
+SECTIONS = ("judges", "tasks", "training", "studies")
+"""Kinds of pages that sources contribute."""
 
 Failed = list[tuple[str, PfgenError]]
 Step = Callable[[str], None]
@@ -65,32 +72,39 @@ def build(
     plots: bool = False,
     jobs: int | None = None,
 ) -> None:
-    """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
+    """Write the site of a benchmark, with the runs of `entries`, into `folder`.
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `facts`: sizes and dates of release of models (default: those of the package). `plots`: also a page with
     figures of all runs. `jobs`: number of threads (default: all processors). Files are written atomically,
-    the leaderboard first, and only if their content changes; the same input gives the same bytes. Files of
+    the first page first, and only if their content changes; the same input gives the same bytes. Files of
     an earlier site that are not part of this one are removed. Raises `OutputError`, also if the folder
     contains other files (`SiteFolder`).
     """
-    place = SiteFolder(folder)
-    site = Site(place, benchmark, entries, samples or {}, answers_per_question, facts, plots)
+    board = boards.board_of(entries, benchmark, bundled_facts() if facts is None else facts)
+    site = Site(SiteFolder(folder), board, benchmark, samples or {}, answers_per_question, plots)
     site.write(given_runs(results or {}), jobs=jobs)
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a site is made of besides its runs; values as for `build`."""
+    """What a site is made of besides its runs; values as for `build`.
+
+    `benchmark`: `None` for a site without runs. `lead`: what the site is, in its own words. `pages`: further
+    pages, listed nowhere else. `files`: further files by path, such as a logo.
+    """
 
     folder: SiteFolder
-    benchmark: QuestionSet
-    entries: Sequence[Entry]
+    board: boards.Board
+    benchmark: QuestionSet | None
     samples: Mapping[str, str] = field(default_factory=dict)
     answers_per_question: int = PER_QUESTION
-    facts: ModelFacts | None = None
     plots: bool = False
+    look: Look = Look()  # noqa: RUF009 - it cannot change
+    lead: Text | None = None
+    pages: Sequence[boards.Section] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def write(
         self,
@@ -102,45 +116,73 @@ class Site:
     ) -> Failed:
         """Write the site as `build` does, except what has not changed, scoring runs when pages need them.
 
-        The leaderboard comes first, and says so while pages that it leads to are missing. `steps` is told
-        about the progress of runs. `whole`: what `SiteFolder.is_whole` takes later, unless a run fails.
-        Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
-        Raises `OutputError`, also while another process writes the site.
+        The first page says so while pages that it leads to are missing. `steps` is told about the progress of
+        runs. `whole`: what `SiteFolder.is_whole` takes later, unless a run fails. Returns failed runs with
+        their errors; they have no pages. Memory: the answers of one run per thread. Raises `OutputError`,
+        also while another process writes the site.
         """
         jobs = jobs or os.cpu_count() or 1
         with self.folder.writing():
-            nav = self._nav(runs.keys)
+            frame = Frame(nav=self._nav(runs.keys), look=self.look)
             paths = {run: run_page.page_path(run) for run in runs.keys}
-            needed = (*paths.values(), *(path for _, path in nav))
+            needed = (*paths.values(), *(path for _, path in frame.nav))
             is_complete = all(map(self.folder.has, needed))
-            self._plan(paths, nav)
-            self._write_front(paths, nav, is_complete=is_complete)
-            # The signature has a part of the hash alone.
-            questions = (self.benchmark.metadata_hash, self.benchmark.signature)
-            key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
-            self._write_benchmark(key, nav)
-            script = self._write_shared(key, jobs) if runs.keys else ""
-            found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
-            # Even if runs failed: pages lead to it, and it says that there are too few.
-            if COMPARE in nav:
-                self._write_comparison(found, nav)
-            if PLOTS in nav:
-                self._write_plots(key, nav)
+            self._plan(paths, frame.nav)
+            self._write_front(paths, frame, is_complete=is_complete)
+            key = digest_of(
+                code_digest(), self._about_questions(), self.answers_per_question, frame
+            )
+            found, failed = self._write_runs(runs, key, frame, jobs, steps)
             if failed or not is_complete:
-                self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
+                paths = {run: paths[run] for run in found}
+                self._write_front(paths, frame, is_complete=True)
+            self._write_part("files", "", self.files)
+            self._write_models(key, paths, frame)
+            self._write_sections(key, frame)
             self.folder.finish(None if failed else whole)
         return failed
 
+    def _about_questions(self) -> Sequence[str]:
+        # The signature has a part of the hash alone.
+        found = self.benchmark
+        return () if found is None else (found.metadata_hash, found.signature)
+
+    @property
+    def signature(self) -> str:
+        """The signature of the scores, empty without runs."""
+        return "" if self.benchmark is None else self.benchmark.signature
+
+    def _write_runs(
+        self, runs: ScoredRuns, key: str, frame: Frame, jobs: int, steps: Steps | None
+    ) -> tuple[dict[str, Any], Failed]:
+        if (benchmark := self.benchmark) is None:
+            return {}, []
+        self._write_benchmark(benchmark, key, frame)
+        script = self._write_shared(benchmark, key, jobs) if runs.keys else ""
+        found, failed = RunPages(self, benchmark, frame, key, script).write(runs, jobs, steps)
+        # Even if runs failed: pages lead to it, and it says that there are too few.
+        if COMPARE in frame.nav:
+            self._write_comparison(benchmark, found, frame)
+        if PLOTS in frame.nav:
+            self._write_plots(benchmark, key, frame)
+        return found, failed
+
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
-        """Tell the folder which files there will be, but for those of plots."""
+        """Tell the folder which files there will be, but for those of plots and sections."""
         data = {f"{run_page.answers_file(run_page.page_folder(run))}.js" for run in pages}
-        windows = {f"{run_page.windows_name(i)}.js" for i in range(len(self.benchmark))}
-        names = {benchmark_page.references_payload_name(question) for question in self.benchmark}
+        questions = list(self.benchmark or ())
+        windows = {f"{run_page.windows_name(i)}.js" for i in range(len(questions))}
+        names = {benchmark_page.references_payload_name(question) for question in questions}
         self.folder.plan(
             {
                 *(path for key, path in nav if key != PLOTS[0]),
                 *pages.values(),
                 *data,
+                *(model.page for model in self.board.models),
+                models_page.model_script()[0],
+                f"{models_page.BOARD}.js",
+                f"{models_page.MEANS}.js",
+                *dict(vendored()),
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
                 *({run_page.run_script()[0], *windows} if pages else ()),
                 *(f"{name}.js" for name in names),
@@ -149,35 +191,91 @@ class Site:
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs."""
-        pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
-        return (*pages, PLOTS) if self.plots and plots_page.are_plottable(self.entries) else pages
+        kinds = {section.nav for section in self.board.sections}
+        there = {
+            COMPARE: self._are_comparable(runs),
+            BENCHMARK: self.benchmark is not None,
+            **{(kind, f"{kind}/index.html"): kind in kinds for kind in SECTIONS},
+            PLOTS: self.plots and plots_page.are_plottable(self.board.entries),
+            **{(page.nav, page.path): True for page in self.pages},
+        }
+        return (*FRONT, *(page for page, is_there in there.items() if is_there))
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
-        return min(len(runs), len(self.benchmark)) > 1
+        return min(len(runs), len(self.benchmark or ())) > 1
 
-    def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
-        page = leaderboard_page(
-            self.entries,
-            nav=nav,
-            run_pages=pages,
-            comparison=COMPARISON_PAGE if self._are_comparable(pages) else None,
-            signature=self.benchmark.signature,
+    def _write_front(self, paths: Mapping[str, str], frame: Frame, *, is_complete: bool) -> None:
+        comparison = COMPARISON_PAGE if self._are_comparable(paths) else None
+        overview = models_page.overview_page(
+            self.board,
+            frame=frame,
+            signature=self.signature,
             is_complete=is_complete,
-            facts=self.facts,
+            lead=self.lead,
         )
-        self._write_part("front", "", {"index.html": page})
+        table = models_page.models_page(
+            self.board,
+            frame=frame.of(models_page.MODELS_PAGE),
+            signature=self.signature,
+            comparison=comparison,
+        )
+        found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
+        found |= [
+            _script(models_page.BOARD, payload.packed(boards.payload(self.board, paths))),
+            _script(models_page.MEANS, boards.means(self.board)),
+            *vendored(),
+        ]
+        self._write_part("front", "", found)
+
+    def _write_models(self, key: str, paths: Mapping[str, str], frame: Frame) -> None:
+        """Write the pages of models whose own values have changed."""
+        path, script = models_page.model_script()
+        self._write_part("models", "", {path: script})
+        for model in self.board.models:
+            runs = [[run.run, repr(run), paths.get(run.run)] for run in model.runs]
+            dates = [str(self.board.dates.get(run.run)) for run in model.runs]
+            pages = [
+                section.path for section in self.board.sections if model.name in section.models
+            ]
+            columns = [column for column in self.board.columns if column.key in model.values]
+            own = digest_of(key, model.name, runs, dates, pages, repr((model.values, columns)))
+            if self.folder.kept(f"model {model.slug}", own) is None:
+                page = models_page.model_page(
+                    model,
+                    self.board,
+                    frame=frame.of(model.page),
+                    signature=self.signature,
+                    pages=paths,
+                )
+                self._write_part(f"model {model.slug}", own, {model.page: page})
+
+    def _write_sections(self, key: str, frame: Frame) -> None:
+        """Write pages of other kinds, and the lists of them."""
+        for section in (*self.board.sections, *self.pages):
+            own = digest_of(key, section.key)
+            if self.folder.kept(f"section {section.path}", own) is None:
+                files = dict(section.files(frame.of(section.path, section.nav)))
+                self._write_part(f"section {section.path}", own, files)
+        for kind in SECTIONS:
+            if (kind, path := f"{kind}/index.html") in frame.nav:
+                sections = [each for each in self.board.sections if each.nav == kind]
+                page = models_page.section_page(
+                    kind, self.board, sections, frame=frame.of(path), signature=self.signature
+                )
+                self._write_part(f"list {kind}", "", {path: page})
 
     def _write_part(self, name: str, key: str, files: Mapping[str, bytes]) -> None:
         for path, content in files.items():
             self.folder.write(path, content)
         self.folder.remember(name, key, files)
 
-    def _write_comparison(self, found: Mapping[str, Any], nav: Nav) -> None:
-        labels = run_labels(self.entries)
+    def _write_comparison(
+        self, benchmark: QuestionSet, found: Mapping[str, Any], frame: Frame
+    ) -> None:
         runs = (
             compare_page.listed_run(
-                labels.get(run, run),
+                self.board.labels.get(run, run),
                 run_page.page_folder(run),
                 value["figures"],
                 page=run_page.page_path(run),
@@ -185,50 +283,58 @@ class Site:
             )
             for run, value in found.items()
         )
-        data = compare_page.comparison_data(self.benchmark, runs)
-        page = compare_page.comparison_page(self.benchmark, root="../", nav=nav)
+        data = compare_page.comparison_data(benchmark, runs)
+        page = compare_page.comparison_page(benchmark, frame=frame.of(COMPARISON_PAGE))
         script = payload.payload_file(COMPARISON, data)
         self._write_part("comparison", "", {f"{COMPARISON}.js": script, COMPARISON_PAGE: page})
 
-    def _write_benchmark(self, key: str, nav: Nav) -> None:
-        key = digest_of(key, self.samples)
-        if self.folder.kept("benchmark", key) is not None:
-            return
-        page = benchmark_page.benchmark_page(self.benchmark, nav=nav, samples=self.samples)
-        # A copy has an index of its own, which is not kept: one at a time is in memory.
-        references = (
-            _script(
-                benchmark_page.references_payload_name(question),
-                benchmark_page.references_payload(copy(question)),
+    def _write_benchmark(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
+        if self.folder.kept("references", key) is None:
+            # A copy has an index of its own, which is not kept: one at a time is in memory.
+            references = (
+                _script(
+                    benchmark_page.references_payload_name(question),
+                    benchmark_page.references_payload(copy(question)),
+                )
+                for question in benchmark
             )
-            for question in self.benchmark
-        )
-        self._write_part("benchmark", key, {"benchmark/index.html": page, **dict(references)})
+            self._write_part("references", key, dict(references))
+        path, entries = BENCHMARK[1], self.board.entries
+        scores = [[run.run, run.estimate.trial_se, run.questions] for run in entries]
+        key = digest_of(key, self.samples, scores, benchmark_page.is_fitted())
+        if self.folder.kept("benchmark", key) is None:
+            page = benchmark_page.benchmark_page(
+                benchmark, frame=frame.of(path), samples=self.samples, entries=entries
+            )
+            self._write_part("benchmark", key, {path: page})
 
-    def _write_plots(self, key: str, nav: Nav) -> None:
-        key = digest_of(key, plots_page.plots_key(self.entries))
+    def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
+        entries = self.board.entries
+        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return
-        files = dict(plots_page.plots_files(self.entries, self.benchmark, nav=nav))
+        found = plots_page.plots_files(entries, benchmark, known, frame=frame.of(PLOTS[1]))
+        files = dict(found)
         self.folder.plan(files)
         self._write_part("plots", key, files)
 
-    def _write_shared(self, key: str, jobs: int) -> str:
+    def _write_shared(self, benchmark: QuestionSet, key: str, jobs: int) -> str:
         """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""
         path, script = run_page.run_script()
         if self.folder.kept("shared", key) is None:
             self.folder.write(path, script)
             names = [path]
-            for name, content in worked_ahead(self._windows, enumerate(self.benchmark), jobs):
+
+            def windows(place: tuple[int, Question]) -> tuple[str, bytes]:
+                table = reference_table(benchmark, place[1].id).payload()
+                return _script(run_page.windows_name(place[0]), payload.packed(table))
+
+            for name, content in worked_ahead(windows, enumerate(benchmark), jobs):
                 self.folder.write(name, content)
                 names.append(name)
             self.folder.remember("shared", key, names)
         return path
-
-    def _windows(self, place: tuple[int, Question]) -> tuple[str, bytes]:
-        number, question = place
-        table = reference_table(self.benchmark, question.id).payload()
-        return _script(run_page.windows_name(number), payload.packed(table))
 
 
 def _script(name: str, value: Any) -> tuple[str, bytes]:
@@ -241,7 +347,8 @@ class RunPages:
     """The pages of a site's runs; `key`: digest of what all are made of, `script`: what they share."""
 
     site: Site
-    nav: Nav
+    benchmark: QuestionSet
+    frame: Frame
     key: str
     script: str
 
@@ -290,19 +397,18 @@ class RunPages:
         page = run_page.run_page(
             run_page.run_view(result, run_page.estimates(sample), run=run),
             folder=folder,
-            root="../../",
-            nav=self.nav,
+            frame=self.frame.of(path),
             script=self.script,
         )
         site.folder.write(path, page)
-        figures = compare_page.compared_run(site.benchmark, sample)
+        figures = compare_page.compared_run(self.benchmark, sample)
         value = {"figures": figures, "system": is_system(result.config or {})}
         if key is not None:
             site.folder.remember(f"run {run}", f"{self.key} {key}", [answers, path], value)
         return value
 
     def _answers(self, folder: str, result: Result) -> bytes:
-        numbers = {question.id: number for number, question in enumerate(self.site.benchmark)}
+        numbers = {question.id: number for number, question in enumerate(self.benchmark)}
         parts = [""] * len(numbers)
         for found in run_answers(result, limit=self.site.answers_per_question):
             parts[numbers[found.question.id]] = payload.payload_part(

@@ -7,7 +7,6 @@ means that `pfgen_rs.stats` has.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pfgen_rs import InputError, Result
@@ -17,6 +16,7 @@ from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
+from pfgen_rs.report.site.own_page import OwnPage
 from pfgen_rs.runs.scored_run import cleaned_together
 from pfgen_rs.stats import Sample, checks, comparing
 
@@ -168,20 +168,18 @@ def comparison_page(
     *,
     clean: str | None = None,
     most: int = MOST_COMPARED,
-    root: str = "",
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Returns the page; its script makes all figures from the payload `COMPARISON`.
 
     `clean`: the modes for which answers were cleaned. `most`: maximum number of runs that are compared at a
-    time, as in the payload. `root`, `nav` and `payloads` as for `run_page`.
+    time, as in the payload. `frame` and `payloads` as for `run_page`.
     """
     return pages.render(
         "compare",
         parts=_PARTS,
-        root=root,
-        nav=nav,
+        frame=frame,
         here="compare",
         signature=benchmark._signed(clean=clean),
         most=most,
@@ -235,8 +233,7 @@ def write_comparison(
         most=most,
         first=most,
     )
-    run_page.write_page(
-        Path(path),
-        payloads,
+    OwnPage(
+        payloads.items(),
         lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
-    )
+    ).write(path)

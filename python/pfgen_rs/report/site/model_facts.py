@@ -1,12 +1,12 @@
-"""Facts about models that results do not have: number of parameters, and date of release.
+"""Facts about models that results do not have: size, release, family, kind, licence, weights, maker, price.
 
 Some come with the package (`models.toml` beside this file), others from the `models.toml` of a checkout,
-which come first. A fact has a source; what no source says is unknown, except for sizes that names state.
+which come first. A fact has a source; what no source says is unknown, except for what names state.
 """
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -18,48 +18,115 @@ FILE = "models.toml"
 """Name of the file with facts in a checkout."""
 
 NAME = "name"
-"""The source of sizes that are part of names."""
+"""The source of facts that are part of names."""
 
-_VALUES = {
-    "released": ("date", "a date from 1950 to 2100, such as 2024-05-13"),
-    "parameters": ("billions", "a number, such as 7 or 0.5"),
-}
 # "8x7b" counts experts that share parameters, "a3b" active parameters and "e4b" effective ones.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _EXPERTS = re.compile(r"(?<![a-z0-9])\d+x\d", re.IGNORECASE)
 _BILLIONS = {"b": 1.0, "m": 0.001}
 _LARGEST = 1e6
 _YEARS = range(1950, 2101)
+_LONGEST = 200  # characters of a text
+
+_WORD = re.compile(r"[^\W\d_]+\d*|\d+")
+_KINDS = {
+    "base": (re.compile("base"), "pt"),
+    "instruct": (re.compile(r"inst|instruct\d*|instruction|chat|sft|dpo"), "it"),
+    "reasoning": (re.compile("reasoning|thinking|think"), ""),
+}
+"""Words in names that state a kind anywhere, and one that does at the end alone."""
+
+
+class Price(NamedTuple):
+    """What a million tokens of output cost, in which currency and since when."""
+
+    amount: float
+    currency: str
+    date: date
 
 
 class Fact(NamedTuple):
-    """A number of parameters in billions or a date of release, and where it is stated."""
+    """A value, and where it is stated: the parameters in billions, a date, a text, a `Price`."""
 
     value: Any
     source: str
 
 
+def _is_date(value: Any) -> bool:
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return is_day and value.year in _YEARS
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= _LONGEST
+
+
+class _Kind(NamedTuple):
+    """The keys of a kind of facts with what each must be, and that in words."""
+
+    keys: Mapping[str, Callable[[Any], bool]]
+    expected: str
+
+
+def _texts(key: str, *known: str) -> _Kind:
+    said = f"one of {', '.join(known)}" if known else f"a text of up to {_LONGEST} characters"
+    return _Kind(
+        {key: lambda value: _is_text(value) and value in (known or [value])}, f"{key!r}, {said}"
+    )
+
+
+_FACTS = {
+    "released": _Kind({"date": _is_date}, "'date', a date from 1950 to 2100, such as 2024-05-13"),
+    "parameters": _Kind(
+        {"billions": lambda value: _is_number(value) and 0 < value <= _LARGEST},
+        "'billions', a number, such as 7 or 0.5",
+    ),
+    "organisation": _texts("organisation"),
+    "family": _texts("family"),
+    "kind": _texts("kind", *_KINDS),
+    "licence": _texts("licence"),
+    "weights": _texts("weights", "open", "closed"),
+    "price": _Kind(
+        {
+            "per_million": lambda value: _is_number(value) and 0 <= value <= _LARGEST,
+            "currency": lambda value: _is_text(value) and bool(re.fullmatch("[A-Z]{3}", value)),
+            "date": _is_date,
+        },
+        "'per_million', what a million tokens of output cost, 'currency', such as 'USD', 'date', since when",
+    ),
+}
+
+
 @dataclass(frozen=True)
 class ModelFacts:
-    """Facts by name of the model (in lower case, with its organisation if the file has it)."""
+    """Facts by kind, then by name of the model in lower case, with its organisation if the file has it."""
 
-    parameters: Mapping[str, Fact] = field(default_factory=dict)
-    released: Mapping[str, Fact] = field(default_factory=dict)
+    known: Mapping[str, Mapping[str, Fact]] = field(default_factory=dict)
 
-    def parameters_of(self, *names: str) -> Fact | None:
-        """Returns the parameters in billions of a model with these names, or `None`."""
-        sizes = (parameters_in_name(name.rpartition("/")[2]) for name in names)
-        in_name = (Fact(size, NAME) for size in sizes if size is not None)
-        return _fact(self.parameters, names) or next(in_name, None)
-
-    def released_of(self, *names: str) -> Fact | None:
-        """Returns when a model with these names was released, or `None`."""
-        return _fact(self.released, names)
+    def of(self, *names: str) -> dict[str, Fact]:
+        """Returns what is known by kind of a model with these names, its file before its names."""
+        own = [name.rpartition("/")[2] for name in names]
+        stated: dict[str, Iterable[Any]] = {
+            "parameters": map(parameters_in_name, own),
+            "kind": map(kind_in_name, own),
+            "family": map(family_in_name, own),
+        }
+        in_names = {
+            kind: next((Fact(each, NAME) for each in found if each is not None), None)
+            for kind, found in stated.items()
+        }
+        found = {k: _fact(self.known.get(k, {}), names) or in_names.get(k) for k in _FACTS}
+        return {kind: fact for kind, fact in found.items() if fact is not None}
 
     def over(self, others: "ModelFacts") -> "ModelFacts":
         """Returns these facts, and the others where these say nothing."""
+        kinds = {**others.known, **self.known}
         return ModelFacts(
-            {**others.parameters, **self.parameters}, {**others.released, **self.released}
+            {kind: {**others.known.get(kind, {}), **self.known.get(kind, {})} for kind in kinds}
         )
 
 
@@ -81,18 +148,43 @@ def parameters_in_name(name: str) -> float | None:
     return size if 0 < size <= _LARGEST else None
 
 
+def kind_in_name(name: str) -> str | None:
+    """Returns the kind that a model's name states: `base`, `instruct` or `reasoning`; `None` for none or two.
+
+    >>> kind_in_name("gemma-2-2b-jpn-it"), kind_in_name("llm-jp-3-13b-instruct3"), kind_in_name("Qwen3-8B")
+    ('instruct', 'instruct', None)
+    """
+    words = _WORD.findall(name.casefold())
+    last = words[-1:]
+    found = {
+        kind
+        for kind, (anywhere, at_end) in _KINDS.items()
+        if any(map(anywhere.fullmatch, words)) or last == [at_end]
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def family_in_name(name: str) -> str | None:
+    """Returns what the names of models of one family share: the part before the one size that it states.
+
+    >>> family_in_name("llm-jp-3-1.8b-instruct2"), family_in_name("Qwen2.5-7B"), family_in_name("gpt-4o")
+    ('llm-jp-3', 'Qwen2.5', None)
+    """
+    found = None if parameters_in_name(name) is None else _SIZE.search(name)
+    return name[: found.start()].strip("-_. ") or None if found else None
+
+
 def bundled_facts() -> ModelFacts:
     """Returns the facts that come with the package."""
     file = Path(__file__).with_name(FILE)
     return _parsed(file.read_text(encoding="utf-8"), FILE)
 
 
-def read_facts(folder: Path) -> ModelFacts:
-    """Returns the facts of a checkout before those of the package.
+def read_facts(path: Path) -> ModelFacts:
+    """Returns the facts of a file, if it is there, before those of the package.
 
-    Raises `InputError` if its `models.toml` cannot be read, has other keys or values, or two for a model.
+    Raises `InputError` if it cannot be read, has other keys or values, or two for a model.
     """
-    path = folder / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -109,21 +201,22 @@ def _parsed(text: str, path: str | Path) -> ModelFacts:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"invalid TOML: {error}", path=path) from None
-    for kind in data.keys() - _VALUES.keys():
-        problem = f"unknown key {kind!r}: expected 'released' or 'parameters'"
+    for kind in data.keys() - _FACTS.keys():
+        problem = f"unknown key {kind!r}: expected one of {', '.join(_FACTS)}"
         raise InputError(problem, path=path)
-    return ModelFacts(**{kind: _facts(data[kind], kind, path) for kind in data})
+    return ModelFacts({kind: _facts(data[kind], kind, path) for kind in data})
 
 
 def _facts(entries: Any, kind: str, path: str | Path) -> dict[str, Fact]:
     found: dict[str, Fact] = {}
-    key, value = _VALUES[kind]
+    keys, expected = _FACTS[kind]
     for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
         place = f"[[{kind}]] {number}"
-        if not _is_entry(entry, key):
-            problem = f"expected '{key}', {value}, 'source', a text, and 'models', a list of names"
+        if not _is_entry(entry, keys):
+            problem = f"expected {expected}, 'source', a text, and 'models', a list of names"
             raise InputError(f"{place}: {problem}", path=path)
-        fact = Fact(entry[key], entry["source"].strip())
+        values = [entry[key] for key in keys]
+        fact = Fact(values[0] if len(values) == 1 else Price(*values), entry["source"].strip())
         for name in map(str.strip, entry["models"]):
             if name.casefold() in found:
                 raise InputError(f"{place}: {name!r} has a value already", path=path)
@@ -131,24 +224,14 @@ def _facts(entries: Any, kind: str, path: str | Path) -> dict[str, Fact]:
     return found
 
 
-def _is_entry(entry: Any, key: str) -> bool:
-    if not isinstance(entry, dict) or entry.keys() != {key, "source", "models"}:
+def _is_entry(entry: Any, keys: Mapping[str, Callable[[Any], bool]]) -> bool:
+    if not isinstance(entry, dict) or entry.keys() != {*keys, "source", "models"}:
         return False
     if not isinstance(models := entry["models"], list):
         return False
     texts = [entry["source"], *models]
-    is_right = _is_date if key == "date" else _is_size
-    return is_right(entry[key]) and all(isinstance(text, str) and text.strip() for text in texts)
-
-
-def _is_date(value: Any) -> bool:
-    is_day = isinstance(value, date) and not isinstance(value, datetime)
-    return is_day and value.year in _YEARS
-
-
-def _is_size(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 < value <= _LARGEST
+    is_right = all(is_value(entry[key]) for key, is_value in keys.items())
+    return is_right and all(isinstance(text, str) and text.strip() for text in texts)
 
 
 def _fact(facts: Mapping[str, Fact], names: Iterable[str]) -> Fact | None:

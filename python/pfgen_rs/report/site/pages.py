@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -32,6 +32,47 @@ document.head.append(Object.assign(document.createElement("script"), {{
   onerror: () => document.documentElement.classList.remove("scripted"),
 }}));
 """
+
+
+Nav = Sequence[tuple[str, str]]
+"""Pages of a site: names (keys of strings) and paths."""
+Text = tuple[str, str]
+"""A text in Japanese and English."""
+
+
+class Look(NamedTuple):
+    """How the pages of a site look: title, path of a logo within the site, custom properties as CSS."""
+
+    title: Text | None = None
+    logo: str | None = None
+    style: str = ""
+
+
+class Frame(NamedTuple):
+    """Where a page stands within a site; by default it is the whole site.
+
+    `root`: path from the page to the site's folder. `nav`: the site's pages; `here`: to which of them it
+    belongs. `folder`: of the page and its data, empty or with a slash at its end.
+    """
+
+    root: str = ""
+    nav: Nav = ()
+    look: Look = Look()
+    here: str = ""
+    folder: str = ""
+
+    def of(self, path: str, here: str = "") -> "Frame":
+        """Returns the frame of the page at a path within the site."""
+        folder = path[: path.rfind("/") + 1]
+        return self._replace(root="../" * path.count("/"), folder=folder, here=here)
+
+    def name(self, payload: str) -> str:
+        """Returns the name of a payload: its path within the site, so no two pages share one."""
+        return self.folder + payload
+
+
+ALONE = Frame()
+"""The frame of a page that is no part of a site."""
 
 
 @dataclass(frozen=True)
@@ -61,28 +102,27 @@ class _Assets:
 
 
 def render(
-    kind: str,
+    template: str,
     *,
     parts: Sequence[str] = (),
-    root: str = "",
+    frame: Frame = ALONE,
     images: bool = False,
     script: str | None = None,
     **context: Any,
 ) -> bytes:
-    """Render `templates/{kind}.html.j2` with the assets of `parts` and those of all pages.
+    """Render `templates/{template}.html.j2` with the assets of `parts` and those of all pages.
 
-    A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `root`: path from the
-    page to the site's folder (`../../`). `images`: whether the page shows images that are files. `script`:
-    path within the site of the file that `shared_script` made of the same parts; without it the page has
-    scripts and strings itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
+    A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `frame`: what the
+    site gives its pages. `images`: whether the page shows images that are files. `script`: path within the
+    site of the file that `shared_script` made of the same parts; without it the page has scripts and strings
+    itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
     """
-    names = (*_COMMON, *(parts or (kind,)))
-    assets = _assets(names, script)
+    names = (*_COMMON, *(parts or (template,)))
+    assets = _assets(names, script, frame.look.style)
     texts = strings(names)
-    template = _environment().get_template(f"{kind}.html.j2")
-    context.setdefault("nav", ())
-    context["policy"] = assets.policy(images=images)
-    page = template.render(root=root, assets=assets, icon=_icon(), t=texts, **context)
+    found = _environment().get_template(f"{template}.html.j2")
+    context["policy"] = assets.policy(images=images or frame.look.logo is not None)
+    page = found.render({**frame._asdict(), **context}, assets=assets, icon=_icon(), t=texts)
     return page.encode()
 
 
@@ -98,9 +138,16 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["shown"] = shown
     environment.filters["fixed"] = _fixed
+    environment.globals["both"] = both
     environment.globals["data_block"] = payload.data_block
     environment.globals["payload"] = payload.inline
     return environment
+
+
+def both(text: Text) -> Markup:
+    """Returns a text of a site's own in both languages, of which the page shows the one that is read."""
+    japanese, english = map(shown, text)
+    return japanese if text[0] == text[1] else _BOTH.format(japanese, english)
 
 
 def _without_controls(value: Any) -> Any:
@@ -114,8 +161,9 @@ def _fixed(value: float | None, digits: int = 4) -> str:
 
 
 @cache
-def _assets(names: tuple[str, ...], script: str | None = None) -> _Assets:
+def _assets(names: tuple[str, ...], script: str | None, added: str) -> _Assets:
     style, early = _joined_assets(names, "css"), _joined_assets((_EARLY,), "js")
+    style += Markup(added)  # noqa: S704 - checked where it was made
     if script is None:
         return _Assets(style, early, _joined_assets(names, "js"))
     loader = Markup(_LOADER.format(path=json.dumps(script)))  # noqa: S704 - a path of our own
@@ -132,6 +180,12 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
     text = f"const pfgenStrings = {texts};{_joined_assets(names, 'js')}"
     content = text.encode()
     return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
+
+
+def vendored() -> list[tuple[str, bytes]]:
+    """Returns paths and contents of the libraries that pages of a site load when they draw."""
+    folder = resources.files("pfgen_rs.report.site") / "assets" / "vendor"
+    return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
 @cache
@@ -163,6 +217,7 @@ LANGUAGES = ("ja", "en")
 
 _SPAN = Markup('<span data-t="{}">{}</span>')
 _SPAN_WITH = Markup('<span data-t="{}" data-t-args="{}">{}</span>')
+_BOTH = Markup('<span class="both"><span lang="ja">{}</span><span lang="en">{}</span></span>')
 _ATTRIBUTE = Markup('{}="{}" data-t-{}="{}"')
 
 Table = Mapping[str, Mapping[str, str]]

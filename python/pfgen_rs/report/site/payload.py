@@ -11,7 +11,7 @@ import base64
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -53,10 +53,10 @@ def _content(value: Any) -> bytes:
     return text.encode("utf-16-le", "backslashreplace")
 
 
-def payload_files(payloads: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+def payload_files(payloads: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
     """Yields paths and contents of the files of payloads; those named `file#number` are parts of one."""
     parts: dict[str, dict[int, Any]] = {}
-    for name, value in payloads.items():
+    for name, value in payloads:
         file, is_part, number = name.partition("#")
         if is_part:
             parts.setdefault(file, {})[int(number)] = value

@@ -1,8 +1,9 @@
 """The page of a site with figures of all its runs, each as SVG and with its numbers as CSV."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, get_args
 
 from pfgen_rs import PlotError, Question
@@ -13,7 +14,7 @@ from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
 from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site.pages import ALONE, Frame, render
 
 PLOTS_PAGE = "plots/index.html"
 """Path of the page within a site."""
@@ -22,6 +23,8 @@ _TABLE = "plots/leaderboard.csv"
 _TOP = 40  # runs in figures with a row for each
 
 File = tuple[str, bytes]
+Known = Mapping[str, Mapping[str, Any]]
+"""What is known of the model of each run, by run and column of the board."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class _SiteRequest(PlotRequest):
     entries: Sequence[Entry] = ()
     questions: Iterable[Question] = ()
     metadata_hash: str = ""
+    known: Known = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -55,23 +59,32 @@ def are_plottable(entries: Sequence[Entry]) -> bool:
     return len(entries) > 1
 
 
-def plots_key(entries: Sequence[Entry]) -> list[Any]:
+def plots_key(entries: Sequence[Entry], known: Known = MappingProxyType({})) -> list[Any]:
     """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
-    rows = [[repr(entry), dict(entry.questions)] for entry in entries]
+    rows = [[repr(e), dict(e.questions), repr(known.get(e.run))] for e in entries]
     return [drawn_with(), list(plot_kinds()), rows]
 
 
 def plots_files(
-    entries: Sequence[Entry], benchmark: QuestionSet, *, nav: Sequence[tuple[str, str]] = ()
+    entries: Sequence[Entry],
+    benchmark: QuestionSet,
+    known: Known = MappingProxyType({}),
+    *,
+    frame: Frame = ALONE,
 ) -> Iterator[File]:
     """Yields the page and its files, as paths within the site with their contents.
 
     A kind of figure `of_sites` has a CSV and, if matplotlib is installed, an SVG in each language, which
     is light or, at the fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints,
-    are left out. In figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
+    are left out. In figures with a row for each run, there are the 40 best or fewer. `known`: for figures of
+    facts about models. Time: about 0.5 to 1 s a figure.
     """
     request = _SiteRequest(
-        (), top=_TOP, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
+        (),
+        entries=entries,
+        questions=benchmark,
+        metadata_hash=benchmark.metadata_hash,
+        known=known,
     )
     yield _TABLE, csv_of(entries_frame(entries))
     shown = []
@@ -90,9 +103,8 @@ def plots_files(
             )
     page = render(
         "plots",
-        root="../",
         images=True,
-        nav=nav,
+        frame=frame,
         here="plots",
         signature=benchmark.signature,
         plots=shown,
@@ -107,15 +119,19 @@ def _plot_of_page(kind: PlotKind, request: PlotRequest) -> Plot | None:
     if not kind.of_sites:
         return None
     try:
-        plot = kind.make(request)
+        plot = kind.make(replace(request, top=_top(kind)))
     except PlotError:
         return None
     return plot if plot.suits_site else None
 
 
+def _top(kind: PlotKind) -> int | None:
+    return kind.top and min(kind.top, _TOP)
+
+
 def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
     """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
-    top = f" --top {_TOP}" if plot is not None and plot.is_cut else ""
+    top = f" --top {_top(kind)}" if plot is not None and plot.is_cut else ""
     files = f"--out {kind.name}.svg --csv {kind.name}.csv"
     command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
     return {"kind": kind.name, "summary": kind.summary, "command": command}

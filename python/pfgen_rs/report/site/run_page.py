@@ -1,20 +1,19 @@
 """The page of a run: scores, tables and distributions, and answers that are loaded on demand."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from pfgen_rs import Result, Settings, stats
-from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import charts, pages, payload
-from pfgen_rs.report.site.folder import SiteFolder, slug
+from pfgen_rs.report.site.folder import slug
+from pfgen_rs.report.site.own_page import OwnPage
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
 
@@ -63,24 +62,22 @@ def run_page(
     view: "RunView",
     *,
     folder: str,
-    root: str = "",
-    nav: Sequence[tuple[str, str]] = (),
+    frame: pages.Frame = pages.ALONE,
     payloads: Mapping[str, Any] | None = None,
     script: str | None = None,
 ) -> bytes:
     """Returns the page of a run whose answers are payloads in `folder` of the site, or in `payloads`.
 
-    `root`: path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
-    `script`: path of what `run_script` gave within the site, if the page is to use it.
+    `frame`: what the site gives its pages. `script`: path of what `run_script` gave within the site, if the
+    page is to use it.
     """
     estimates, result = view.metrics.values(), view.result
     sources = {source for question in result.benchmark for source in question.sources}
     return pages.render(
         "run",
         parts=_PARTS,
-        root=root,
         script=script,
-        nav=nav,
+        frame=frame,
         here="",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
@@ -229,20 +226,20 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
-    write_page(Path(path), *_own_page(result, answers_per_question))
+    _own_page(result, answers_per_question).write(path)
 
 
 def run_text(result: Result, *, answers_per_question: int = PER_QUESTION) -> str:
     """Returns the page of a run with everything in it; raises what `write_run` raises for results."""
-    payloads, page = _own_page(result, answers_per_question)
-    return page(payloads).decode()
+    payloads, page, _ = _own_page(result, answers_per_question)
+    return page(dict(payloads)).decode()
 
 
-def _own_page(result: Result, limit: int) -> tuple[dict[str, Any], Callable[..., bytes]]:
+def _own_page(result: Result, limit: int) -> OwnPage:
     view = run_view(result, estimates(result.sample()))
     folder = page_folder(result.name)
     payloads = run_payloads({result.name: result}, limit)
-    return payloads, lambda data: run_page(view, folder=folder, payloads=data)
+    return OwnPage(payloads.items(), lambda data: run_page(view, folder=folder, payloads=data))
 
 
 def run_payloads(results: Mapping[str, Result], limit: int) -> dict[str, Any]:
@@ -261,16 +258,3 @@ def run_payloads(results: Mapping[str, Result], limit: int) -> dict[str, Any]:
         table = window_table(benchmark, key, np.unique(np.concatenate(pieces)))
         found[windows_name(numbers[key])] = payload.packed(table.payload())
     return found
-
-
-def write_page(path: Path, payloads: Mapping[str, Any], page: Callable[..., bytes]) -> None:
-    """Write the page with its data inside or, in a folder, in files; the page comes last."""
-    if path.suffix == ".html":
-        write_atomic(path, page(payloads))
-        return
-    folder = SiteFolder(path)
-    with folder.writing():
-        for file, content in payload.payload_files(payloads):
-            folder.write(file, content)
-        folder.write("index.html", page({}))
-        folder.finish()

@@ -185,5 +185,5 @@
     show(data);
   };
 
-  pfgen.loadInto(figures, "curve/index", start);
+  pfgen.loadInto(figures, pfgen.data("curve"), start);
 })();

@@ -61,7 +61,7 @@
     button.textContent = other === "ja" ? "日本語" : "English";
     pfgen.translate();
     const heading = document.querySelector("h1");
-    if (heading) document.title = `${pfgen.plain(heading.textContent)} · ${document.querySelector(".brand").textContent}`;
+    if (heading) document.title = `${pfgen.plain(heading.textContent)} · ${document.querySelector(".brand").innerText}`;
   };
 
   document.getElementById("switches").append(button);

@@ -5,7 +5,7 @@
   const [fewest, beyond] = [999, 5]; // flips, and how many of them may at least reach further than a significant difference
   const steps = 256; // of r, for what a step down leaves out
   const skewness = 2; // how much more than in these questions it may be in all that could be asked
-  const slice = 30; // milliseconds, after which the page has its turn
+  const slice = 6; // milliseconds, after which the page has its turn
 
   /** Of two runs: Student's paired t, its correction for skewness as `r`, and the square of an `r` per that of a flipped sum. */
   const compared = (first, second) => {

@@ -1,0 +1,98 @@
+"""`pfgen-rs site build`: writes one site of everything that a lab measures."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.io.text import counted, visible
+
+if TYPE_CHECKING:
+    from pfgen_rs.site.build import Built
+
+
+def build(
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDERS…",
+            help="Folders and files with results: checkouts of pfgen-bench, runs, verdicts, ratings, results "
+            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, the column with names).",
+        ),
+    ] = None,
+    *,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of the site, new or a site's."),
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The site's site.toml, instead of FOLDERS and options."),
+    ] = None,
+    benchmark: options.BenchmarkName = None,
+    aliases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, help="TOML file with names that mean the same model."
+        ),
+    ] = None,
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, help="TOML file with facts about models (models.toml)."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write everything again, even if it is up to date.")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="Number of threads (default: all cores)."
+        ),
+    ] = None,
+) -> None:
+    """Write one site of everything that a lab measures, with one navigation and one look.
+
+    Folders are searched for results of every kind. Names of models are matched by rules and a file of
+    aliases; what did not match is told, and listed on the page about the site. Runs of pfgen-bench whose
+    result.json is missing or stale are scored; nothing is written beside them. What has not changed stays as
+    it is. Open the site's index.html, from disk or from any server of files.
+
+    For example:
+
+    - `pfgen-rs site pfgen-bench verdicts --out site`
+
+    - `pfgen-rs site pfgen-bench results curves swallow.csv:model --aliases aliases.toml --out site`
+    """
+    from pfgen_rs.site.build import SitePlan, build_site
+    from pfgen_rs.site.sources import given
+
+    if (config is None) == (not places):
+        raise typer.BadParameter("give either FOLDERS or --config")
+    if config is not None:
+        from pfgen_rs.site.config import read_site
+
+        plan = read_site(config).plan()
+    else:
+        plan = SitePlan([given(place) for place in places or ()], benchmark, aliases, facts)
+    steps = lambda runs: terminal.steps("writing the site:", runs)  # noqa: E731
+    print_built(build_site(plan, out, force=force, jobs=jobs, steps=steps))
+
+
+def print_built(built: "Built") -> None:
+    """Print what became of a site; exits with 1 if runs failed."""
+    for note in built.notes:
+        process.remark(note)
+    for run, problem in built.failed:
+        process.warn(f"{visible(run)}: left out")
+        process.print_error(problem)
+    about = (
+        f"{counted(built.models, 'model')}, {counted(built.runs, 'run')}"
+        if built.is_new
+        else "up to date"
+    )
+    process.emit(f"{visible(str(built.page))}: {about}\n")
+    if built.failed:
+        process.fail(1)

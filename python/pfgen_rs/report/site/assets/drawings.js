@@ -1,0 +1,221 @@
+// Drawings of the models shown, made here with d3: which, of what, as a file, as a table. Kinds register themselves.
+(() => {
+  const { address, element, drawn, t } = pfgen;
+  const library = "assets/vendor/d3-7b0ff623.js"; // `.ci/bundle-d3` writes its name
+  const mostRows = 300; // of the table on the page; the CSV file has all
+  const gap = 18; // at both sides of a drawing
+  const looks = "fill fill-opacity stroke stroke-width stroke-dasharray font-size font-family font-weight paint-order".split(" ");
+  const kinds = [];
+  let loading = null;
+
+  /** Promise of d3, one file for all pages of a site. */
+  const loaded = () => (loading ??= new Promise((resolve, reject) => {
+    document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: reject }));
+  }));
+
+  /** A drawing as the text of a file, which has no style sheet, in the colours of the page as it is. */
+  const fileOf = (svg) => {
+    const copy = svg.cloneNode(true);
+    const own = svg.querySelectorAll("*");
+    copy.querySelectorAll("*").forEach((node, i) => {
+      const style = getComputedStyle(own[i]);
+      for (const name of ["class", "style", "href", "tabindex"]) node.removeAttribute(name);
+      for (const name of looks) node.setAttribute(name, style.getPropertyValue(name));
+    });
+    for (const node of copy.querySelectorAll("[data-screen]")) node.remove();
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ");
+    const ground = drawn("rect", { width, height, fill: getComputedStyle(svg).backgroundColor });
+    copy.prepend(drawn("title", {}, svg.getAttribute("aria-label")), ground);
+    return new XMLSerializer().serializeToString(pfgen.filled(copy, { width, height, role: "img" }, []));
+  };
+
+  const cell = (value, i) => {
+    if (typeof value === "number") return element("td", { class: "number" }, String(Number(value.toFixed(4))));
+    return element(i ? "td" : "th", { scope: i ? null : "row" }, value === null ? "–" : pfgen.shown(String(value)));
+  };
+
+  const tableOf = ({ head, rows }) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("draw_table") },
+    element("table", {},
+      ...(rows.length > mostRows ? [element("caption", {}, t("draw_table_cut", { n: mostRows, all: rows.length }))] : []),
+      element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))))),
+      element("tbody", {}, ...rows.slice(0, mostRows).map((row) => element("tr", {}, ...row.map(cell))))));
+
+  /** The next spot to a side, in the order of their places, so that each can be reached. */
+  const nextSpot = (spots, from, key) => {
+    if (key === "Home" || key === "End") return spots.at(key === "Home" ? 0 : -1);
+    const side = /Left|Right/.test(key) ? "x" : "y";
+    const order = spots.toSorted((a, b) => a.spot[side] - b.spot[side]);
+    return order[order.indexOf(from) + (/Right|Down/.test(key) ? 1 : -1)] ?? from;
+  };
+
+  /** What a spot says, beside it. */
+  const tipOf = (lines, x, y, width) => {
+    const wide = Math.min(Math.max(...lines.map((line) => pfgen.marks.wide(line))) + 20, width);
+    const tall = lines.length * 16 + 8;
+    const [left, top] = [Math.max(0, Math.min(x + 10, width - wide)), y > tall + 12 ? y - tall - 10 : y + 12];
+    return [drawn("rect", { x: left, y: top, width: wide, height: tall, rx: 4 }),
+      ...lines.map((line, i) => drawn("text", { x: left + 8, y: top + 18 + 16 * i }, pfgen.marks.cut(line, wide - 12)))];
+  };
+
+  /** Lets people reach what is drawn: one spot is in the order of the Tab key, arrows lead to the others. */
+  const reachable = (svg, width) => {
+    const spots = [...svg.querySelectorAll(".spot")];
+    const tip = svg.appendChild(drawn("g", { class: "tip", "data-screen": "", "aria-hidden": "true" }));
+    const show = ({ target, clientX }) => {
+      const [node, { left, width: own }] = [target.closest(".spot"), svg.getBoundingClientRect()];
+      const at = clientX === undefined ? null : ((clientX - left) * width) / own;
+      tip.replaceChildren(...(node ? tipOf(node.spot.lines(at), at ?? node.spot.x, node.spot.y, width) : []));
+    };
+    for (const kind of ["pointermove", "focusin"]) svg.addEventListener(kind, show);
+    for (const kind of ["pointerleave", "focusout"]) svg.addEventListener(kind, () => tip.replaceChildren());
+    svg.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") tip.replaceChildren();
+      const from = event.target.closest(".spot");
+      if (!from || !/^(Arrow(Left|Right|Up|Down)|Home|End)$/.test(event.key)) return;
+      event.preventDefault();
+      const to = nextSpot(spots, from, event.key);
+      from.setAttribute("tabindex", "-1");
+      to.setAttribute("tabindex", "0");
+      to.focus();
+    });
+    spots[0]?.setAttribute("tabindex", "0");
+  };
+
+  /** A field as kinds declare it: `{name, options: [[value, text]…], value, many}`. */
+  const fieldOf = ({ name, options, many }, chosen, changed) => {
+    if (!many) {
+      return element("label", { class: "field" }, element("span", {}, t(`draw_${name}`)),
+        element("select", { onchange: ({ target }) => changed(target.value) },
+          ...options.map(([value, text]) => element("option", { value, selected: value === chosen }, pfgen.plain(text)))));
+    }
+    const boxes = options.map(([value]) => element("input", { type: "checkbox", value, checked: chosen.split(" ").includes(value) }));
+    const read = () => changed(boxes.flatMap(({ checked, value }) => (checked ? [value] : [])).join(" ") || "-");
+    return element("div", { class: "draw-flags", role: "group", "aria-label": t(`draw_${name}`), onchange: read },
+      ...options.map(([, text], i) => element("label", {}, boxes[i], ` ${text}`)));
+  };
+
+  /** Bounds of what is chosen, for people who cannot draw a rectangle. */
+  const boundsOf = (axes, choose) => {
+    const { formatted, label } = pfgen.marks;
+    const inputs = axes.map(({ column, extent }) => ["from", "to"].map((end, i) => element("input", {
+      type: column.kind === "date" ? "date" : "number", step: "any", placeholder: formatted({ ...column, key: "" }, extent[i]),
+      "aria-label": t(`draw_${end}`, { column: label(column) }),
+    })));
+    const valueOf = ({ value, type }, other) => (value === "" ? other : type === "date" ? Date.parse(value) : Number(value));
+    const read = (event) => {
+      event.preventDefault();
+      choose(inputs.map(([from, to]) => [valueOf(from, -Infinity), valueOf(to, Infinity)]));
+    };
+    return element("form", { class: "tools", onsubmit: read },
+      ...inputs.map(([from, to], i) => element("fieldset", {}, element("legend", {}, label(axes[i].column)), from, " – ", to)),
+      element("button", {}, t("draw_choose")),
+      element("button", { type: "button", onclick: () => pfgen.restrict(null) }, t("draw_clear")));
+  };
+
+  const filesOf = (svg, { table, title }, isOpen) => {
+    const name = pfgen.plain(title).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60);
+    const csv = () => pfgen.tableTexts.csv(table.head.map((label) => ({ label })), table.rows);
+    const fill = () => details.open && details.children.length < 2 && details.append(tableOf(table));
+    const details = element("details", { ontoggle: fill, open: isOpen }, element("summary", {}, t("draw_table")));
+    return [element("div", { class: "tools" },
+      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.svg`, fileOf(svg), "image/svg+xml") }, t("draw_svg")),
+      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.csv`, csv(), "text/csv") }, t("draw_csv"))), details];
+  };
+
+  /** A drawing of some kinds in `place`. `shown()`: the rows to draw, and `all` that they were chosen of. */
+  const drawing = (place, board, own, state, shown) => {
+    const places = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
+    const [choice, figure, bounds, notes, files] = places;
+    const prefix = place.id === "drawings" ? "draw" : place.id;
+    place.classList.remove("with-script"); // it can be printed from now on
+    place.classList.add("drawing");
+    place.replaceChildren(...places);
+    const current = () => own.find(({ name }) => name === address.get(prefix)) ?? own[0];
+
+    /** What the address says of a field, else what the page does, else the kind. */
+    const read = ({ name, options, many, value }) => {
+      const known = [...(many ? ["-"] : []), ...options.map(([key]) => key)];
+      const isKnown = (text) => (many ? text.split(" ") : [text]).every((one) => known.includes(one));
+      return [address.get(`${prefix}.${name}`), state[name], value].find((text) => text && isKnown(text)) ?? options[0][0];
+    };
+
+    const choosing = (svg, { axes, points, brush }) => {
+      const inside = ({ values }, ends) => values.every((value, i) => value >= ends[i][0] && value <= ends[i][1]);
+      const choose = (ends) => pfgen.restrict(points.filter((point) => inside(point, ends)).map(({ row }) => row.id));
+      brush((ends) => (ends ? choose(ends) : address.get("brush") && pfgen.restrict(null)));
+      if (!bounds.contains(document.activeElement)) bounds.replaceChildren(boundsOf(axes, choose));
+    };
+
+    const draw = () => {
+      const width = figure.clientWidth - gap;
+      if (width < 100) return; // out of sight
+      const values = Object.fromEntries(current().fields(board).map((field) => [field.name, read(field)]));
+      const made = current().draw({ board, state: { ...state, ...values }, width, ...shown() });
+      const svg = drawn("svg", { viewBox: `0 0 ${width} ${made.height}`, role: "group", "aria-label": made.title }, ...made.nodes);
+      const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.shown(text)));
+      const legend = items.length ? [element("ul", {}, ...items)] : [];
+      figure.replaceChildren(element("figure", {}, element("figcaption", {}, made.title), svg, ...legend));
+      notes.replaceChildren(...made.notes.map((text) => element("p", { class: "quiet" }, text)));
+      if (made.chosen && pfgen.restrict) choosing(svg, made.chosen);
+      bounds.hidden = !made.chosen;
+      reachable(svg, width);
+      files.replaceChildren(...filesOf(svg, made, files.querySelector("details")?.open));
+    };
+
+    const turn = (name) => {
+      const dropped = current().fields(board).map((field) => [`${prefix}.${field.name}`, ""]);
+      address.set({ ...Object.fromEntries(dropped), [prefix]: name }, { isStep: true });
+      start();
+      choice.querySelector("select").focus();
+    };
+
+    const set = (name) => (value) => {
+      address.set({ [`${prefix}.${name}`]: value }, { isStep: true });
+      draw();
+    };
+
+    const start = () => {
+      const options = own.map(({ name }) => [name, t(`draw_${name}`)]);
+      const fields = current().fields(board).filter(({ name }) => !(name in state))
+        .map((field) => fieldOf(field, read(field), set(field.name)));
+      if (own.length > 1) fields.unshift(fieldOf({ name: "kind", options }, current().name, turn));
+      choice.replaceChildren(element("div", { class: "tools" }, ...fields));
+      draw();
+    };
+    return { start, draw };
+  };
+
+  pfgen.drawings = {
+    /**
+     * Add a kind: its `name`, whether a board `has` what it needs, its `fields(board)`, and `draw({board, rows, all, state, width})`, which
+     * returns `title`, `height`, `nodes` of the drawing, `legend`, `notes`, `table` and, where points can be chosen, `chosen`.
+     */
+    register: (kind) => kinds.push(kind),
+
+    /** Show drawings of what the page's table shows, or of all models. `kinds`: of these kinds alone; `state`: values of fields. */
+    async mount(place, board, { kinds: names, state = {} } = {}) {
+      const all = board.rows("best");
+      let [shown, made] = [{ rows: all, all }, null];
+      const again = pfgen.later(() => made?.draw(), 60);
+      document.addEventListener("shown", ({ detail }) => {
+        shown = detail;
+        again();
+      });
+      const isKnown = ({ name, options, many }) => many || !(name in state) || options.some(([value]) => value === state[name]);
+      const own = kinds.filter(({ name, has, fields }) => (names?.includes(name) ?? true) && has(board) && fields(board).every(isKnown));
+      place.hidden = !own.length;
+      if (!own.length) return;
+      try {
+        await loaded();
+      } catch {
+        place.replaceChildren(element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
+        return;
+      }
+      made = drawing(place, board, own, state, () => shown);
+      made.start();
+      pfgen.onLanguage(made.start);
+      addEventListener("popstate", made.start);
+      addEventListener("resize", again);
+    },
+  };
+})();

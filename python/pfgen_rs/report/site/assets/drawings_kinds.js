@@ -1,0 +1,149 @@
+// Intervals, categories, learning curves, and models by questions.
+(() => {
+  const { drawn, t } = pfgen;
+  const { columnsOf, cut, edge, formatted, label, looks, mark, nothing, option, scaleOf, spot, text, valueOf } = pfgen.marks;
+  const most = { intervals: 60, curves: 40, points: 600, questions: 150 }; // what is drawn of what there is
+  const row = 18; // pixels
+  const number = (key, digits) => ({ key, group: "", kind: "number", digits, better: 0, label: [t(key), t(key)] });
+  const left = (width) => Math.round(Math.min(240, width * 0.36));
+  const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
+  const isKnown = (value) => value !== null;
+  const labelOf = (one) => pfgen.plain(one.label);
+
+  /** A row of a drawing: its name at the left, and what it shows. */
+  const lineOf = (said, [start, width], y, tall, nodes, own = "") => [
+    drawn("rect", { class: `ground ${own}`, x: 0, y: y - tall / 2, width, height: tall }),
+    text(start - 8, y + 4, cut(said, start - 12), "end", tall < row - 2 ? "small" : ""), ...nodes];
+
+  const intervals = ({ board, rows, state, width }) => {
+    const column = board.column(state.bar);
+    const sign = column.better === -1 ? 1 : -1;
+    const known = rows.filter((one) => valueOf(one, column) !== null).sort((a, b) => sign * (valueOf(a, column) - valueOf(b, column)));
+    const own = known.slice(0, most.intervals);
+    const ends = (one) => one.interval(column.key) ?? [null, null];
+    const base = {
+      title: t("draw_intervals_title", { column: label(column) }),
+      notes: [...pfgen.marks.missing(rows, [column]), ...some(own, known)],
+      table: { head: ["model", "value", "low", "high"].map((key) => t(`draw_${key}`)), rows: known.map((one) => [one.label, one.get(column.key), ...ends(one)]) },
+    };
+    if (!own.length) return nothing(base);
+    const [start, height] = [left(width), own.length * row + edge.top + edge.bottom];
+    const x = scaleOf(column, own.flatMap((one) => [valueOf(one, column), ...ends(one).filter(isKnown)]), [start, width - edge.right]);
+    const lines = own.map((one, i) => {
+      const [value, [low, high], y] = [valueOf(one, column), ends(one), edge.top + row * (i + 0.5)];
+      const between = isKnown(low) && isKnown(high) ? ` (${formatted(column, low)} … ${formatted(column, high)})` : "";
+      const whisker = between ? [drawn("path", { class: "whisker", d: `M${x(low)} ${y - 4}v8M${x(low)} ${y}H${x(high)}M${x(high)} ${y - 4}v8` })] : [];
+      return spot(one, x(value), y, [labelOf(one), `${label(column)}: ${formatted(column, value)}${between}`],
+        lineOf(one.label, [start, width], y, row, [...whisker, mark(0, 50, [x(value), y])], one.id === state.model ? "own" : ""));
+    });
+    return { ...base, height, nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
+  };
+
+  const categoriesOf = (board) => columnsOf(board, "number").filter(({ group }) => group === "categories");
+
+  /** A row for each category: one model against the median and the best of those shown, or the first of these side by side. */
+  const categories = ({ board, rows, all, state, width }) => {
+    const columns = categoriesOf(board);
+    const model = [...all, ...board.rows("best")].find(({ id }) => id === state.model);
+    const valuesOf = (column) => rows.map((one) => valueOf(one, column)).filter(isKnown);
+    const known = columns.filter((column) => valuesOf(column).length);
+    const first = rows.filter((one) => known.some((column) => valueOf(one, column) !== null)).slice(0, looks);
+    const of = (one, look) => ({ look, name: one.label, get: (column) => valueOf(one, column) });
+    const best = { look: 6, name: t("draw_best"), get: (column) => d3.max(valuesOf(column)) };
+    const median = { look: 3, name: t("draw_median"), get: (column) => d3.median(valuesOf(column)) };
+    const series = model ? [of(model, 0), median, best] : first.map(of);
+    const base = {
+      title: model ? `${t("draw_categories")}: ${labelOf(model)}` : t("draw_categories"),
+      notes: model ? [t("draw_of_shown", { n: rows.length })] : [t("draw_reach", { n: rows.length }), ...some(first, rows)],
+      table: model ? { head: ["category", "model", "median", "best"].map((key) => t(`draw_${key}`)), rows: known.map((column) => [label(column), ...series.map(({ get }) => get(column))]) }
+        : pfgen.marks.tabled(rows, known),
+    };
+    if (!known.length) return nothing(base);
+    const [start, tall] = [left(width), 26];
+    const height = known.length * tall + edge.top + edge.bottom;
+    const x = scaleOf(number("draw_value", 3), known.flatMap((column) => [...valuesOf(column), ...series.map(({ get }) => get(column)).filter(isKnown)]), [start, width - edge.right]);
+    const lines = known.map((column, i) => {
+      const y = edge.top + tall * (i + 0.5);
+      const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
+      const marks = own.filter(({ value }) => isKnown(value)).map(({ look, value }) => mark(look, 60, [x(value), y])).reverse();
+      const reach = drawn("path", { class: "reach", d: `M${d3.extent(valuesOf(column)).map(x).join(` ${y}H`)}` });
+      return spot(null, start, y, [label(column), ...own.map(({ said }) => said)], lineOf(label(column), [start, width], y, tall, [reach, ...marks]));
+    });
+    return { ...base, height, legend: series.map(({ look, name }) => [look, name]), nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
+  };
+
+  const curves = ({ board, width }) => {
+    const pairs = ({ steps, values }) => steps.map((step, i) => [step, values[i]]).filter(([, value]) => Number.isFinite(value));
+    const own = board.curves.slice(0, most.curves).map((curve, i) => ({ ...curve, look: i % looks, points: pairs(curve) }));
+    const all = own.flatMap(({ points }) => points);
+    const base = {
+      title: t("draw_curves"), notes: some(own, board.curves),
+      table: { head: ["curve", "step", "score"].map((key) => t(`draw_${key}`)), rows: own.flatMap(({ name, points }) => points.map((point) => [name, ...point])) },
+    };
+    if (!all.length) return nothing(base);
+    const height = Math.round(Math.min(Math.max(width * 0.45, 280), 480));
+    const x = scaleOf(number("draw_step", 0), all.map(([step]) => step), [edge.left, width - edge.right]);
+    const y = scaleOf(number("draw_score", 3), all.map(([, value]) => value), [height - edge.bottom, edge.top]);
+    const every = Math.ceil(all.length / most.points);
+    const at = (point) => [x(point[0]), y(point[1])];
+    const says = (name, [step, value]) => [pfgen.plain(name), `${t("draw_step")}: ${step.toLocaleString("en")}`, `${t("draw_score")}: ${value.toFixed(4)}`];
+    const pointsOf = ({ name, page, look, points }) => points.filter((_, i) => i % every === 0 || i === points.length - 1)
+      .map((point) => spot({ page }, ...at(point), says(name, point), [mark(look, 30, at(point))]));
+    const lines = own.map(({ look, points }) => drawn("path", { class: `curve c${look}`, d: d3.line()(points.map(at)) }));
+    const nodes = [...pfgen.marks.axesOf(x, y, width, height), ...lines, ...own.flatMap(pointsOf)];
+    return { ...base, height, legend: own.map(({ look, name }) => [look, name]), nodes };
+  };
+
+  /** Cells of a table of models and questions, as one path for each of nine shades. */
+  const shades = (grid, [low, high], [start, top, wide, tall]) => {
+    const paths = Array.from({ length: 9 }, () => []);
+    const cell = (i, q) => `M${(start + q * wide).toFixed(2)} ${top + i * tall}h${wide.toFixed(2)}v${tall}h-${wide.toFixed(2)}z`;
+    grid.forEach((values, i) => values.forEach((value, q) => paths[Math.round(((value - low) / (high - low || 1)) * 8)].push(cell(i, q))));
+    return paths.map((cells, shade) => drawn("path", { class: "shade", d: cells.join(""), "fill-opacity": 0.04 + 0.12 * shade }));
+  };
+
+  const questions = ({ board, rows, width }) => {
+    const known = rows.map((one) => ({ one, means: one.means })).filter(({ means }) => means?.length && means.every(Number.isFinite));
+    const own = known.slice(0, most.questions);
+    const count = Math.min(own[0]?.means.length ?? 0, most.questions);
+    const base = {
+      title: t("draw_questions"),
+      notes: [...(known.length < rows.length ? [t("draw_no_means", { n: rows.length - known.length, all: rows.length })] : []), ...some(own, known)],
+      table: { head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))], rows: own.map(({ one, means }) => [one.label, ...means]) },
+    };
+    if (!own.length) return nothing(base);
+    const order = pfgen.marks.clustered(own.map(({ means }) => means.slice(0, count))).map((i) => own[i]);
+    const across = pfgen.marks.clustered(d3.range(count).map((q) => own.map(({ means }) => means[q])));
+    const [start, top, tall] = [left(width), 24, order.length > 60 ? 12 : 16];
+    const grid = order.map(({ means }) => across.map((q) => means[q]));
+    const ends = d3.extent(grid.flat());
+    const [wide, height] = [(width - start - 8) / count, order.length * tall + 48];
+    const says = ({ one, means }) => (at) => {
+      const said = (q) => `${t("draw_question", { n: q + 1 })}: ${means[q].toFixed(3)}`;
+      const falling = d3.range(count).sort((a, b) => means[b] - means[a]);
+      const q = at === null || at < start ? null : across[Math.min(Math.floor((at - start) / wide), count - 1)];
+      return [labelOf(one), ...(q === null ? [`${t("draw_best")}: ${said(falling[0])}`, `${t("draw_worst")}: ${said(falling.at(-1))}`] : [said(q)])];
+    };
+    const lines = order.map((found, i) => {
+      const y = top + (i + 0.5) * tall;
+      return spot(found.one, start, y, says(found), lineOf(found.one.label, [start, width], y, tall, []));
+    });
+    const every = Math.ceil(22 / wide);
+    const numbers = across.flatMap((q, i) => (i % every ? [] : [text(start + (i + 0.5) * wide, 18, q + 1, "middle", "small")]));
+    return {
+      ...base, height, notes: [...base.notes, t("draw_clustered", { low: ends[0].toFixed(2), high: ends[1].toFixed(2) })],
+      nodes: [...shades(grid, ends, [start, top, wide, tall]), ...numbers, ...lines,
+        text((start + width) / 2, height - 6, t("draw_by_question"), "middle", "of-axis")],
+    };
+  };
+
+  const { register } = pfgen.drawings;
+  const barsOf = (board) => columnsOf(board, "number").filter(({ key }) => key !== "price"); // of several currencies
+  const bars = (board) => [{ name: "bar", options: barsOf(board).map(option), value: "score" }];
+  const modelsOf = (board) => [["-", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])];
+  const models = (board) => [{ name: "model", options: modelsOf(board), value: "-" }];
+  register({ name: "intervals", has: (board) => barsOf(board).length > 0, fields: bars, draw: intervals });
+  register({ name: "categories", has: (board) => categoriesOf(board).length > 0, fields: models, draw: categories });
+  register({ name: "curves", has: (board) => board.curves?.length > 0, fields: () => [], draw: curves });
+  register({ name: "questions", has: (board) => Boolean(board.means?.some(Boolean)), fields: () => [], draw: questions });
+})();

@@ -1,0 +1,1 @@
+"""What a site is made of: results of every kind, whose names of models are matched."""

@@ -1,0 +1,179 @@
+"""Builds one site of everything that a lab measures: runs, verdicts, tasks, curves, other tables."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from pfgen_rs.drawing.style import drawn_with
+from pfgen_rs.errors import PfgenError
+from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
+from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
+from pfgen_rs.report.site.pages import Frame, Look
+from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
+from pfgen_rs.site import sources
+from pfgen_rs.site.matching import Matching, match, read_aliases
+from pfgen_rs.site.sources import Given, runs as pfgen_runs
+
+_UNTITLED = about_page.About(title=about_page.Both("pfgen-bench", "pfgen-bench"))
+
+
+@dataclass(frozen=True)
+class SitePlan:
+    """What a site is to be made of and how it presents itself.
+
+    `benchmark`: as `load_benchmark` takes it. `aliases`: file of names that mean the same model. `facts`:
+    file with facts about models, before those of the package. `logo`: an image.
+    """
+
+    given: Sequence[Given]
+    benchmark: str | None = None
+    aliases: Path | None = None
+    facts: Path | None = None
+    about: about_page.About = _UNTITLED
+    style: str = ""
+    logo: Path | None = None
+
+    @property
+    def look(self) -> Look:
+        """How its pages look."""
+        logo = None if self.logo is None else f"assets/logo{self.logo.suffix.lower()}"
+        title = self.about.title
+        return Look((title.ja, title.en), logo, self.style)
+
+    def state(self) -> str:
+        """Returns a digest of the names, sizes and times of all files that the site is made of."""
+        beside = [path for path in (self.aliases, self.facts, self.logo) if path is not None]
+        known = [(str(each.path), each.names) for each in self.given]
+        about = [repr(self.about), self.style, self.benchmark]
+        files = sources.state([*(each.path for each in self.given), *beside])
+        return digest_of(code_digest(), drawn_with(), known, about, files)
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of a site: its first page, numbers of models and runs, failed runs.
+
+    `notes`: names that did not match. `is_new`: whether anything had changed.
+    """
+
+    page: Path
+    models: int = 0
+    runs: int = 0
+    notes: Sequence[str] = ()
+    failed: Sequence[tuple[str, PfgenError]] = field(default_factory=list)
+    is_new: bool = True
+
+
+def build_site(
+    plan: SitePlan,
+    out: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    jobs: int | None = None,
+    steps: builder.Steps | None = None,
+) -> Built:
+    """Write the site into a folder, except what has not changed since it was written last.
+
+    Runs that cannot be used are told and left out. Raises `InputError` for paths of no known kind and for
+    what sources cannot read, `BenchmarkError`, `ConfigError` for the file of aliases, and `OutputError`.
+    """
+    place = SiteFolder(out, anew=force)
+    page = Path(out, "index.html")
+    whole = plan.state()
+    if place.is_whole(whole):
+        return Built(page, is_new=False)
+    found = sources.find(plan.given)
+    given = found.pop(pfgen_runs.KIND, [])
+    runs = pfgen_runs.read_runs(given, plan.benchmark, jobs) if given else None
+    own = _own_runs(runs, jobs)
+    contributions = sources.read(found)
+    matching = _matching(plan, own, contributions)
+    facts = _facts(plan, runs)
+    board = boards.board_of(
+        own.entries,
+        None if runs is None else runs.benchmark,
+        facts,
+        [matching.applied(label, each) for label, each in contributions.items()],
+        own.dates,
+    )
+    site = builder.Site(
+        place,
+        board,
+        None if runs is None else runs.benchmark,
+        own.samples,
+        own.answers_per_question,
+        plots=True,
+        look=plan.look,
+        lead=next(iter(plan.about.about.paragraphs), None),
+        pages=_pages(plan, board, matching, facts),
+        files={} if plan.logo is None else {str(plan.look.logo): plan.logo.read_bytes()},
+    )
+    failed = [] if runs is None else list(runs.problems)
+    failed += site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
+    return Built(page, len(board.models), len(own.entries), matching.notes(), failed)
+
+
+def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFacts:
+    """Returns the facts of the plan's file, else of the checkout's, before those of the package."""
+    of_checkout = None if runs is None or runs.data is None else runs.data.parent / model_facts.FILE
+    path = plan.facts or of_checkout
+    return model_facts.bundled_facts() if path is None else model_facts.read_facts(path)
+
+
+def _own_runs(runs: pfgen_runs.Runs | None, jobs: int | None) -> SiteRuns:
+    if runs is None:
+        return SiteRuns([], {}, builder.given_runs({}), {}, 0)
+    answered = answered_runs(runs.folders, runs.published, runs.benchmark.metadata_hash)
+    return site_runs(
+        runs.benchmark, runs.folders, runs.published, answered, data=runs.data, jobs=jobs
+    )
+
+
+def _matching(
+    plan: SitePlan, own: SiteRuns, contributions: Mapping[str, boards.Contribution]
+) -> Matching:
+    names = {label: _names(each) for label, each in contributions.items()}
+    aliases = {} if plan.aliases is None else read_aliases(plan.aliases)
+    return match((boards.full_name(entry) for entry in own.entries), names, aliases)
+
+
+def _names(contribution: boards.Contribution) -> list[str]:
+    told = (name for section in contribution.sections for name in section.models)
+    return list(dict.fromkeys([*contribution.rows, *told]))
+
+
+def _pages(
+    plan: SitePlan, board: boards.Board, matching: Matching, facts: model_facts.ModelFacts
+) -> list[boards.Section]:
+    """Returns the page about the site."""
+    listed = [
+        about_page.ListedRun(
+            board.labels[run.run], run.signature, board.dates.get(run.run), model.page
+        )
+        for model in board.models
+        for run in model.runs
+    ]
+    unmatched = [(name, label) for label, names in matching.alone.items() for name in names]
+    origins = _origins(facts, board)
+    key = digest_of(repr((plan.about, listed, unmatched, origins)))
+    files = partial(_about_files, plan.about, listed, unmatched, origins)
+    title = plan.about.title.en
+    return [boards.Section("about", title, about_page.ABOUT_PAGE, key, files)]
+
+
+def _about_files(
+    about: about_page.About,
+    listed: Sequence[about_page.ListedRun],
+    unmatched: Sequence[tuple[str, str]],
+    origins: Sequence[str],
+    frame: Frame,
+) -> Iterable[tuple[str, bytes]]:
+    return about_page.about_files(about, listed, unmatched=unmatched, sources=origins, frame=frame)
+
+
+def _origins(facts: model_facts.ModelFacts, board: boards.Board) -> list[str]:
+    """Returns where the facts about the models of the board come from."""
+    known = (fact.source for model in board.models for fact in facts.of(model.name).values())
+    return sorted({*known} - {model_facts.NAME})
