@@ -219,6 +219,7 @@ class Site:
             frame=frame.of(models_page.MODELS_PAGE),
             signature=self.signature,
             comparison=comparison,
+            is_complete=is_complete,
         )
         found = {models_page.OVERVIEW_PAGE: overview, models_page.MODELS_PAGE: table}
         found |= [

@@ -1,11 +1,13 @@
 """Pages about models: the overview, the table of all, a page for each, and lists of pages of other kinds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import count
 from typing import Any
 
 from pfgen_rs.checkout.entries import Entry
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.site import charts
 from pfgen_rs.report.site.board import Board, Cell, Column, Model, Section, Value
 from pfgen_rs.report.site.compare_page import MOST_COMPARED
@@ -49,7 +51,9 @@ def overview_page(
     )
 
 
-def models_page(board: Board, *, frame: Frame, signature: str, comparison: str | None) -> bytes:
+def models_page(
+    board: Board, *, frame: Frame, signature: str, comparison: str | None, is_complete: bool
+) -> bytes:
     """Returns the page with the table of models, which its script makes of the board.
 
     `comparison`: path of the page that compares runs, if there is one. Without scripts it has the best run of
@@ -61,14 +65,27 @@ def models_page(board: Board, *, frame: Frame, signature: str, comparison: str |
         frame=frame,
         here="models",
         signature=signature,
-        rows=[model for model in board.models if model.runs],
-        data={
-            "board": BOARD,
-            "means": MEANS,
-            "comparison": comparison,
-            "most": MOST_COMPARED,
-        },
+        rows=list(_table_rows(board)),
+        comparison=comparison,
+        most_compared=MOST_COMPARED,
+        is_complete=is_complete,
     )
+
+
+def _table_rows(board: Board) -> Iterator[dict[str, Any]]:
+    """Yields what the table has of the best run of each model; ranks are those of models."""
+    ranks = count(1)
+    for model in board.models:
+        if model.runs:
+            run = model.runs[0]
+            yield {
+                **{key: getattr(run, key) for key in ("score", *PARTS, "length")},
+                "rank": None if model.is_system else next(ranks),
+                "name": model.name,
+                "page": model.page,
+                "low": run.estimate.low,
+                "high": run.estimate.high,
+            }
 
 
 def model_script() -> tuple[str, bytes]:
