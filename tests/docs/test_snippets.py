@@ -194,7 +194,7 @@ def _check_imports(source: str) -> None:
 
 
 def _facts(path: Path) -> object:
-    return read_facts(path.parent)
+    return read_facts(path)
 
 
 def _task(path: Path) -> object:
