@@ -79,6 +79,7 @@ def made_board(count: int = 40, questions: int = 20, seed: int = 1) -> dict[str,
     score = [sum(own) / questions for own in means]
     names = [f"org-{i % 9}/model-{i}" for i in range(count)]
     names[1] = HOSTILE
+    names[2] = "長" * 100_000
     slugs = [f"m-{i}" for i in range(count)]
     run_columns = [
         column("score", group="pfgen", digits=4, better=1, of="run"),

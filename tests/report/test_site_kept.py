@@ -99,7 +99,7 @@ def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str
     assert {*of_run(FIRST), *of_run(SECOND), *shared, MARKER} <= made
     models = [name for name in made if name.startswith("models/")]
     assert len(models) == 3  # the table, and a page for each
-    assert len(made) == 4 + len(shared) + 2 + 3 + 2 * questions  # scripts, references, windows
+    assert len(made) == 5 + len(shared) + 2 + 3 + 2 * questions  # scripts, references, windows
     listed = json.loads((checkout.parent / "site" / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} == made
     assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first

@@ -83,7 +83,7 @@ def test_the_model_is_scikit_learns_and_finds_the_slopes_again() -> None:
     other = FactorAnalysis(1, tol=1e-10, max_iter=10_000, svd_method="lapack").fit(
         (scores - scores.mean(axis=0)) / scores.std(axis=0)
     )
-    assert found["loading"] == pytest.approx(np.abs(other.components_[0]), abs=1e-4)
+    assert found["loading"] == pytest.approx(np.abs(other.components_[0]), abs=2e-4)
     assert found["slope"] == pytest.approx(np.linspace(0.1, 0.3, 12), abs=0.015)
     total = np.linspace(0.1, 0.3, 12).sum() ** 2
     assert found["omega"] == pytest.approx(total / (total + 12 * 0.01), abs=0.005)

@@ -111,7 +111,7 @@ def test_one_family_of_tests_in_twenty_errs() -> None:
         for _ in range(1500)
     ]
     erring = [any(span != (1, 5) for span in stats.rank_ranges(means)) for means in families]
-    assert np.mean(erring) <= 0.062  # 5 % and two standard errors; Holm stays below
+    assert np.mean(erring) <= 0.062  # 5 % and two standard errors
 
 
 @pytest.mark.parametrize(("questions", "least", "most"), [(14, 0.05, 0.10), (50, 0.0, 0.062)])

@@ -88,9 +88,9 @@ def test_one_run_of_each_model_counts_the_best(tmp_path: Path) -> None:
         {**result("other/score", good[0]), "score": 0.99},
         result("system/x", good[1], engine="system", mode="system"),
     ]
-    study = study_questions([written(tmp_path, results)], splits=10)
+    study = study_questions([written(tmp_path, results)], splits=10, fitted=False)
     alone = written(tmp_path / "alone", results[:12])
-    assert study.found == study_questions([alone], splits=10).found
+    assert study.found == study_questions([alone], splits=10, fitted=False).found
     assert len(study.found["models"]) == 12
     assert study.texts["Q03"] == "Q03は何ですか？"
     [note] = study.notes
@@ -105,6 +105,7 @@ def test_one_run_of_each_model_counts_the_best(tmp_path: Path) -> None:
         noise=[0.1**2 / 4] * 12,  # of a mean of 5 answers, whose published deviation divides by 5
         families=["org"] * 12,
         splits=10,
+        fitted=False,
     )
     assert study.found == wanted
     assert wanted["subset"]["curve"] == []  # a single family

@@ -36,7 +36,7 @@ def leaderboard(
     """Print the leaderboard of a checkout, with intervals and rank ranges.
 
     Intervals are 95 % intervals over questions (Student's t). A rank range contains the ranks that paired
-    tests over the questions cannot rule out, with Holm's correction for all pairs of runs, so that all ranges
+    tests over the questions cannot rule out, corrected for all pairs of runs together, so that all ranges
     hold at once. A run's own range is corrected for its own comparisons only: narrower, it holds for one run
     that you chose before seeing the scores. This command does not score runs: use `pfgen-rs report` first.
 

@@ -18,7 +18,7 @@ def build(
         typer.Argument(
             metavar="FOLDERS…",
             help="Folders and files with results: checkouts of pfgen-bench, runs, verdicts, ratings, results "
-            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, the column with names).",
+            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, that of their names).",
         ),
     ] = None,
     *,

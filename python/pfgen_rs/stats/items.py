@@ -140,7 +140,8 @@ def two_parameters(scores: Floats) -> dict[str, Any]:
     Nothing where there is no such fit: of questions that are all the same, or where one would have no error
     at all (a Heywood case, of few questions and models).
 
-    Needs statsmodels (extra `study`), 0.02 s for 50 questions.
+    To four decimals, since the search ends within 1e-5. Needs statsmodels (extra `study`), 0.02 s for 50
+    questions.
     """
     factor = extras.needed("statsmodels.multivariate.factor", "study")
     spread = scores.std(axis=0, ddof=1)
@@ -159,7 +160,11 @@ def two_parameters(scores: Floats) -> dict[str, Any]:
         return {}
     slope = np.where(varied, loading * spread, 0.0)
     common, errors = slope.sum() ** 2, (spread**2 - slope**2)[varied].sum()
-    return {"slope": slope, "loading": loading, "omega": common / (common + errors)}
+    return {
+        "slope": slope.round(4),
+        "loading": loading.round(4),
+        "omega": round(common / (common + errors), 4),
+    }
 
 
 def _misjudged(scores: Floats, models: Sequence[str]) -> list[list[dict[str, Any]]]:

@@ -86,7 +86,7 @@
     if (!many) {
       return element("label", { class: "field" }, element("span", {}, t(`draw_${name}`)),
         element("select", { onchange: ({ target }) => changed(target.value) },
-          ...options.map(([value, text]) => element("option", { value, selected: value === chosen }, pfgen.plain(text)))));
+          ...options.map(([value, text]) => element("option", { value, selected: value === chosen }, pfgen.marks.cut(text, 480)))));
     }
     const boxes = options.map(([value]) => element("input", { type: "checkbox", value, checked: chosen.split(" ").includes(value) }));
     const read = () => changed(boxes.flatMap(({ checked, value }) => (checked ? [value] : [])).join(" ") || "-");
@@ -152,7 +152,7 @@
       const values = Object.fromEntries(current().fields(board).map((field) => [field.name, read(field)]));
       const made = current().draw({ board, state: { ...state, ...values }, width, ...shown() });
       const svg = drawn("svg", { viewBox: `0 0 ${width} ${made.height}`, role: "group", "aria-label": made.title }, ...made.nodes);
-      const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.shown(text)));
+      const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.marks.cut(text, 480)));
       const legend = items.length ? [element("ul", {}, ...items)] : [];
       figure.replaceChildren(element("figure", {}, element("figcaption", {}, made.title), svg, ...legend));
       notes.replaceChildren(...made.notes.map((text) => element("p", { class: "quiet" }, text)));
@@ -194,7 +194,7 @@
 
     /** Show drawings of what the page's table shows, or of all models. `kinds`: of these kinds alone; `state`: values of fields. */
     async mount(place, board, { kinds: names, state = {} } = {}) {
-      const all = board.rows("best");
+      const all = board.rows("best").filter(({ system }) => !system);
       let [shown, made] = [{ rows: all, all }, null];
       const again = pfgen.later(() => made?.draw(), 60);
       document.addEventListener("shown", ({ detail }) => {

@@ -8,6 +8,7 @@
   const left = (width) => Math.round(Math.min(240, width * 0.36));
   const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
   const isKnown = (value) => value !== null;
+  const headed = (...keys) => keys.map((key) => t(`draw_${key}`));
   const labelOf = (one) => pfgen.plain(one.label);
 
   /** A row of a drawing: its name at the left, and what it shows. */
@@ -24,7 +25,7 @@
     const base = {
       title: t("draw_intervals_title", { column: label(column) }),
       notes: [...pfgen.marks.missing(rows, [column]), ...some(own, known)],
-      table: { head: ["model", "value", "low", "high"].map((key) => t(`draw_${key}`)), rows: known.map((one) => [one.label, one.get(column.key), ...ends(one)]) },
+      table: { head: headed("model", "value", "low", "high"), rows: known.map((one) => [one.label, one.get(column.key), ...ends(one)]) },
     };
     if (!own.length) return nothing(base);
     const [start, height] = [left(width), own.length * row + edge.top + edge.bottom];
@@ -42,9 +43,9 @@
   const categoriesOf = (board) => columnsOf(board, "number").filter(({ group }) => group === "categories");
 
   /** A row for each category: one model against the median and the best of those shown, or the first of these side by side. */
-  const categories = ({ board, rows, all, state, width }) => {
+  const categories = ({ board, rows, state, width }) => {
     const columns = categoriesOf(board);
-    const model = [...all, ...board.rows("best")].find(({ id }) => id === state.model);
+    const model = [...rows, ...board.rows("best")].find(({ id }) => id === state.model);
     const valuesOf = (column) => rows.map((one) => valueOf(one, column)).filter(isKnown);
     const known = columns.filter((column) => valuesOf(column).length);
     const first = rows.filter((one) => known.some((column) => valueOf(one, column) !== null)).slice(0, looks);
@@ -52,16 +53,18 @@
     const best = { look: 6, name: t("draw_best"), get: (column) => d3.max(valuesOf(column)) };
     const median = { look: 3, name: t("draw_median"), get: (column) => d3.median(valuesOf(column)) };
     const series = model ? [of(model, 0), median, best] : first.map(of);
+    const values = (column) => series.map(({ get }) => get(column));
     const base = {
       title: model ? `${t("draw_categories")}: ${labelOf(model)}` : t("draw_categories"),
       notes: model ? [t("draw_of_shown", { n: rows.length })] : [t("draw_reach", { n: rows.length }), ...some(first, rows)],
-      table: model ? { head: ["category", "model", "median", "best"].map((key) => t(`draw_${key}`)), rows: known.map((column) => [label(column), ...series.map(({ get }) => get(column))]) }
+      table: model ? { head: headed("category", "model", "median", "best"), rows: known.map((column) => [label(column), ...values(column)]) }
         : pfgen.marks.tabled(rows, known),
     };
     if (!known.length) return nothing(base);
     const [start, tall] = [left(width), 26];
     const height = known.length * tall + edge.top + edge.bottom;
-    const x = scaleOf(number("draw_value", 3), known.flatMap((column) => [...valuesOf(column), ...series.map(({ get }) => get(column)).filter(isKnown)]), [start, width - edge.right]);
+    const all = known.flatMap((column) => [...valuesOf(column), ...values(column).filter(isKnown)]);
+    const x = scaleOf(number("draw_value", 3), all, [start, width - edge.right]);
     const lines = known.map((column, i) => {
       const y = edge.top + tall * (i + 0.5);
       const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
@@ -78,7 +81,7 @@
     const all = own.flatMap(({ points }) => points);
     const base = {
       title: t("draw_curves"), notes: some(own, board.curves),
-      table: { head: ["curve", "step", "score"].map((key) => t(`draw_${key}`)), rows: own.flatMap(({ name, points }) => points.map((point) => [name, ...point])) },
+      table: { head: headed("curve", "step", "score"), rows: own.flatMap(({ name, points }) => points.map((point) => [name, ...point])) },
     };
     if (!all.length) return nothing(base);
     const height = Math.round(Math.min(Math.max(width * 0.45, 280), 480));
@@ -109,7 +112,10 @@
     const base = {
       title: t("draw_questions"),
       notes: [...(known.length < rows.length ? [t("draw_no_means", { n: rows.length - known.length, all: rows.length })] : []), ...some(own, known)],
-      table: { head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))], rows: own.map(({ one, means }) => [one.label, ...means]) },
+      table: {
+        head: [t("draw_model"), ...d3.range(count).map((q) => t("draw_question", { n: q + 1 }))],
+        rows: own.map(({ one, means }) => [one.label, ...means.slice(0, count)]),
+      },
     };
     if (!own.length) return nothing(base);
     const order = pfgen.marks.clustered(own.map(({ means }) => means.slice(0, count))).map((i) => own[i]);

@@ -12,8 +12,8 @@
   /** The beginning of a text that is not wider than so many pixels. */
   const cut = (text, most, size = 12) => {
     const plain = pfgen.plain(text);
-    if (wide(plain, size) <= most) return plain;
-    const letters = [...plain];
+    const letters = [...plain.slice(0, 400)];
+    if (plain.length < 400 && wide(plain, size) <= most) return plain;
     while (letters.length && wide(letters.join(""), size) > most - size) letters.pop();
     return `${letters.join("")}…`;
   };
@@ -189,7 +189,9 @@
   const nothing = (base) => ({ ...base, height: 40, nodes: [text(8, 24, t("draw_nothing"))] });
 
   /** The table of rows and columns. */
-  const tabled = (rows, columns) => ({ head: [t("draw_model"), ...columns.map(label)], rows: rows.map((row) => [row.label, ...columns.map(({ key }) => row.get(key))]) });
+  const tabled = (rows, columns) => ({
+    head: [t("draw_model"), ...columns.map(label)], rows: rows.map((row) => [row.label, ...columns.map(({ key }) => row.get(key))]),
+  });
 
 
   pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, commonest, cut, edge, fitted, formatted, isLog, label, looks };

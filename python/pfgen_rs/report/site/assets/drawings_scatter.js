@@ -28,7 +28,8 @@
     const [x, y] = scales.map((scale) => d3.scaleLinear().domain(scale.domain().map(scale.units)).range(scale.range()));
     const [from, to] = x.range();
     const line = d3.range(41).map((i) => from + (i / 40) * (to - from)).map((at) => [at, ...found.at(x.invert(at)).map(y)]);
-    const named = scales.map(({ column }) => (isLog(column) ? `log₁₀(${label(column)})` : column.kind === "date" ? t("draw_years", { column: label(column) }) : label(column)));
+    const unit = ({ kind }, name) => (kind === "date" ? t("draw_years", { column: name }) : name);
+    const named = scales.map(({ column }) => (isLog(column) ? `log₁₀(${label(column)})` : unit(column, label(column))));
     const slope = `${found.b < 0 ? "−" : "+"} ${signed(Math.abs(found.b))}`;
     const [left, top, wide, tall] = [from, y.range()[1], to - from, y.range()[0] - y.range()[1]];
     const inside = { x: left, y: top, width: wide, height: tall, viewBox: `${left} ${top} ${wide} ${tall}` }; // a part that cuts off what is beyond
