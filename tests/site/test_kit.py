@@ -76,14 +76,14 @@ def test_workflows_are_pinned_as_those_of_the_project_and_may_little(kit: Path) 
     reads = {"contents": "read"}
     writes = {"pages": "write", "id-token": "write"}
     assert jobs == {"check": reads, "build": reads, "deploy": writes}
-    for tool in (
-        ["zizmor", "--offline", "--quiet", "--no-progress", folder],
-        ["check-jsonschema", "--builtin-schema", "github-workflows", *folder.iterdir()],
-    ):
-        command = shutil.which(tool[0], path=str(Path(sys.executable).parent)) or pytest.skip(
-            tool[0]
-        )
-        subprocess.run([command, *tool[1:]], check=True, capture_output=True, timeout=TIMEOUT)
+    names = [str(path) for path in folder.iterdir()]
+    tools: list[list[str]] = [
+        ["zizmor", "--offline", "--quiet", "--no-progress", str(folder)],
+        ["check-jsonschema", "--builtin-schema", "github-workflows", *names],
+    ]
+    for tool, *arguments in tools:
+        command = shutil.which(tool, path=str(Path(sys.executable).parent)) or pytest.skip(tool)
+        subprocess.run([command, *arguments], check=True, capture_output=True, timeout=TIMEOUT)
 
 
 def test_the_kits_own_configuration_is_read(kit: Path) -> None:
