@@ -546,7 +546,7 @@ SCROLLED = """(frames) => new Promise((resolve) => {
 def test_two_thousand_models_scroll_and_filter_without_a_stutter(
     new_page: NewPage, tmp_path: Path
 ) -> None:
-    """The best of three: other work on the machine counts, too."""
+    """With 45 columns; frames by processor time of the page's main thread."""
     keys = [c["key"] for c in COLUMNS]
     assert len(keys) == 45
     place = write_board(tmp_path, made_board(2000)).as_uri()
@@ -555,20 +555,19 @@ def test_two_thousand_models_scroll_and_filter_without_a_stutter(
     def unfinished() -> int:
         return page.get_by_text("…", exact=True).count()
 
-    def filtered() -> float:
-        filters = [{"parameters": {"from": 7}}, {"mode": {"values": ["qa"]}}, {}]
-        return float(
-            np.median([page.evaluate(FILTERED, query(filters=f, columns=keys)) for f in filters])
-        )
-
     tools = page.context.new_cdp_session(page)
-    tools.send("Performance.enable")
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})  # not what others do meanwhile
 
     def worked() -> float:
         """Seconds of the page's main thread so far, of its own scripts, styles and layout."""
         found = tools.send("Performance.getMetrics")["metrics"]
         parts = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
         return math.fsum(each["value"] for each in found if each["name"] in parts)
+
+    def filtered(filters: Row) -> float:
+        """Milliseconds until the table is laid out; the best of five, for others work meanwhile."""
+        each = query(filters=filters, columns=keys)
+        return min(float(page.evaluate(FILTERED, each)) for _ in range(5))
 
     def scrolled() -> float:
         page.locator("#board").evaluate("box => { box.scrollTop = 0; }")
@@ -577,11 +576,12 @@ def test_two_thousand_models_scroll_and_filter_without_a_stutter(
         return (worked() - before) / FRAMES * 1000
 
     assert settled(page, unfinished, 0) == 0
-    times = [filtered() for _ in range(3)]
+    filters = [{"parameters": {"from": 7}}, {"mode": {"values": ["qa"]}}, {}]
+    times = [filtered(each) for each in filters]
     assert settled(page, unfinished, 0) == 0
     page.evaluate(TURNED, query(columns=keys))
     assert settled(page, unfinished, 0) == 0
     frames = [scrolled() for _ in range(3)]
     print("milliseconds: a filter", times, "a frame", frames)
-    assert min(times) < 100
-    assert min(frames) < 1000 / 60
+    assert max(times) < 100
+    assert np.median(frames) < 1000 / 60

@@ -74,9 +74,11 @@
       found = { best: rows, tested: 0 };
       testing.abort();
       arrange();
-      document.dispatchEvent(new CustomEvent("shown", { detail: { rows: found.rows, all } }));
+      tell({ rows: found.rows, all });
       range(ranked(rows)).catch((reason) => reason.name === "AbortError" || Promise.reject(reason));
     };
+    /** Drawings follow once changes have come to an end. */
+    const tell = pfgen.later((detail) => document.dispatchEvent(new CustomEvent("shown", { detail })));
     const arrange = () => {
       found.rows = ordered(found.best);
       found.lines = lined(found.rows);
