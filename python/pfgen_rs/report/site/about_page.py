@@ -15,7 +15,10 @@ from pfgen_rs.report.site import pages
 ABOUT_PAGE = "about/index.html"
 BIBTEX, CFF = "about/citation.bib", "about/CITATION.cff"
 """Paths of the citations within a site."""
-_BIBTEX = str.maketrans({c: f"\\{c}" for c in "{}$&#_%"} | {"\\": "/", "~": " ", "^": " "})
+# Braces count for BibTeX even after a backslash.
+_BIBTEX = str.maketrans(
+    {**{c: f"\\{c}" for c in "$&#_%"}, **dict(zip("{}\\~^", "()/  ", strict=True))}
+)
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+")
 
 

@@ -78,7 +78,7 @@ def read_runs(given: Sequence[Given], benchmark: str | None, jobs: int | None) -
 def _all_runs(paths: Sequence[Path]) -> Iterator[Run]:
     """Yield the runs, with names of which no two are alike: of folders, what tells their paths apart."""
     checkouts = [path for path in paths if is_checkout(path)]
-    prefixes = output_names([str(path.resolve()) for path in checkouts])
+    prefixes = output_names([str(path.resolve()) for path in checkouts]) if checkouts else []
     for path, prefix in zip(checkouts, prefixes, strict=True):
         for run in find_runs(path):
             yield run if len(checkouts) == 1 else Run(run.folder, f"{prefix}/{run.name}", run.files)
