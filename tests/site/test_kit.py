@@ -52,7 +52,7 @@ def test_init_says_what_to_do_next(tmp_path: Path) -> None:
         check=True,
         timeout=TIMEOUT,
     )
-    assert "site build --config" in done.stderr
+    assert f"pfgen-rs site {tmp_path / 'board'} --out" in done.stderr
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
 
 

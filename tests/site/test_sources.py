@@ -244,7 +244,7 @@ def test_tables_keep_numbers_dates_and_texts(tmp_path: Path) -> None:
 def test_no_column_is_guessed_to_have_the_names(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("model,day\na,2024-02-30\n", encoding="utf-8")
-    with pytest.raises(InputError, match="which column has the models' names") as caught:
+    with pytest.raises(InputError, match="name the column with the models' names") as caught:
         contributed(path)
     assert str(path) in str(caught.value)
     [own] = contributed(path, names="model").values()
