@@ -98,7 +98,7 @@ def verify(
 
 
 def verify_scored(run: str | os.PathLike[str], result: Result) -> Verification:
-    """Compare `result`, the scores of the run in the folder `run`, with its `result.json`, as `verify` does."""
+    """Compare `result`, the scores of the run in the folder `run`, with its file, as `verify` does."""
     return _verified(run, _published_result(Path(run, RESULT)), result)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import options, process, progress, terminal
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def build(
 
     plan = plan_of(places, benchmark, aliases, facts)
     steps = lambda runs: terminal.steps("writing the site:", runs)  # noqa: E731
-    print_built(build_site(plan, out, force=force, jobs=jobs, steps=steps))
+    with progress.logged("pfgen_rs.site", process.warn):
+        built = build_site(plan, out, force=force, jobs=jobs, steps=steps)
+    print_built(built)
 
 
 def print_built(built: "Built") -> None:
