@@ -28,8 +28,8 @@ from pfgen_rs.io.text import shortened
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.report.site.model_facts import parameters_in_name
 
+_NAMED = 8  # names in a message; the page about the site lists all
 _DATE = re.compile(r"[-_. ](20\d\d)-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])$")
-_SHOWN = 8  # names in a message; the page about the site lists all
 _END = re.compile(r"[-_. ]hf$")
 _FOLDER = re.compile(r"--|__")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -122,8 +122,8 @@ class Matching:
 
 
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(shortened(name)) for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(repr(shortened(name)) for name in names[:_NAMED]) + more
 
 
 def match(
