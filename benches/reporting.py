@@ -118,10 +118,10 @@ def many_pages(many: Path) -> Iterator[Measure]:
     """The site of many runs in a checkout that is up to date: written, and written again without a change."""
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-bench-") as name:
         site = Path(name) / "site"
-        command = ("-m", "pfgen_rs", "report", many, "--html", site)
+        command = ("-m", "pfgen_rs", "site", many, "--out", site)
         done = timing.process(*command)
         yield Measure("site_many_time", done.seconds, f"{done.cpu:.0f} s of CPU time")
-        yield Measure("site_many_memory", done.peak / 1e6, f"report --html of {MANY} runs")
+        yield Measure("site_many_memory", done.peak / 1e6, f"site of {MANY} runs")
         files = [path for path in site.rglob("*") if path.is_file()]
         own = [path for path in files if path.is_relative_to(site / "runs")]
         pages = [path for path in own if path.suffix == ".html"]

@@ -1,4 +1,4 @@
-"""The leaderboard page in a browser: how long sorting takes from the click to the next frame."""
+"""The table of models in a browser: how long sorting takes from the click to the next frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CLICK", "milliseconds"]
 _COLUMNS = ("Length", "Model", "Score", "Fluency")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CLICK = """(name) => new Promise((done) => {
-  const table = document.querySelector("table.leaderboard");
+  const table = document.querySelector("table.models");
   const button = [...table.querySelectorAll("button.sort")].find((b) => b.textContent === name);
   const start = performance.now();
   button.click();
@@ -40,6 +40,7 @@ def milliseconds(entries: Sequence[Entry]) -> dict[str, float]:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_context(locale="en-GB").new_page()
         page.goto(page_path.as_uri())
+        page.locator("table.models thead button.sort").first.wait_for()
         times = {column: float(page.evaluate(CLICK, column)) for column in _COLUMNS}
         browser.close()
     return times

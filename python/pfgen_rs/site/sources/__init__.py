@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.registry import Registry
 from pfgen_rs.report.site.board import Contribution
-from pfgen_rs.report.site.folder import digest_of
+from pfgen_rs.report.site.folder import MARKER, digest_of
 
 __all__ = ["Given", "Source", "find", "given", "json_keys", "read", "site_source", "state"]
 
@@ -104,8 +104,16 @@ def _kinds(given: Given, sources: Iterable[Source], depth: int) -> Iterator[tupl
         yield kind, given
     elif depth and given.path.is_dir():
         for path in sorted(given.path.iterdir()):
-            if path.is_dir() and not path.name.startswith("."):
+            if path.is_dir() and not path.name.startswith(".") and not _is_apart(path):
                 yield from _kinds(given._replace(path=path), sources, depth - 1)
+
+
+def _is_apart(place: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a site, which is no source, or a link to a folder that it is in."""
+    if not os.path.islink(place):  # noqa: PTH114 - many files, and paths are slow
+        return os.path.lexists(f"{os.fspath(place)}/{MARKER}")
+    around, target = map(os.path.realpath, (os.path.dirname(place), place))  # noqa: PTH120
+    return f"{around}{os.sep}".startswith(f"{target}{os.sep}")
 
 
 def read(found: dict[str, list[Given]]) -> dict[str, Contribution]:
@@ -128,11 +136,12 @@ def state(paths: Iterable[Path]) -> str:
 def _files(place: str, name: str) -> Iterator[tuple[str, int, int]]:
     try:
         if not os.path.isdir(place):  # noqa: PTH112 - many files, and paths are slow
-            known = os.stat(place)  # noqa: PTH116
+            is_there = os.path.exists(place) or not name  # noqa: PTH110 - links may lead nowhere
+            known = (os.stat if is_there else os.lstat)(place)
             yield name, known.st_size, known.st_mtime_ns
             return
         for each in sorted(os.listdir(place)):  # noqa: PTH208
-            if not each.startswith("."):
+            if not each.startswith(".") and not _is_apart(f"{place}/{each}"):
                 yield from _files(f"{place}/{each}", f"{name}/{each}")
     except OSError as error:
         raise InputError(unreadable(error), path=Path(place)) from error

@@ -1,0 +1,174 @@
+"""A site of everything: what is written again, faults of sources, hostile names; real processes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkouts import add_run, contents, make_checkout, times
+from helpers import SCRIPT, TIMEOUT
+from pfgen_rs.report.site.board import board_of
+from pfgen_rs.report.site.model_facts import bundled_facts
+from pfgen_rs.report.site.models_page import models_page
+from pfgen_rs.report.site.pages import ALONE
+from pfgen_rs.site.build import SitePlan, build_site
+from pfgen_rs.site.sources import given
+from site_samples import HOSTILE, made_entries
+from verdict_pages import made_verdict_pairs, write_verdict_folder
+
+PAIRS = made_verdict_pairs(20)
+MOST_WRITTEN = 20
+TABLE = "model,size\nsome/model,3\n"
+
+
+def site(*places: Path | str, out: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [SCRIPT, "site", *places, "--out", out],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+        env={**os.environ, **more},
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A folder with a checkout, verdicts and a table."""
+    make_checkout(tmp_path / "lab" / "checkout")
+    write_verdict_folder(tmp_path / "lab" / "verdicts", PAIRS)
+    (tmp_path / "lab" / "table.csv").write_text(TABLE, encoding="utf-8")
+    return tmp_path / "lab"
+
+
+def built(lab: Path, out: Path, **more: Any) -> dict[str, int]:
+    """Builds a site in this process; returns which files were written, by their times."""
+    before = times(out) if out.exists() else {}
+    plan = SitePlan([given(lab), given(f"{lab / 'table.csv'}:model")], **more)
+    build_site(plan, out, jobs=1)
+    return {name: when for name, when in times(out).items() if before.get(name) != when}
+
+
+def new_facts(lab: Path) -> dict[str, Any]:
+    path = lab.parent / "facts.toml"
+    text = '[[parameters]]\nbillions = 3\nsource = "x"\nmodels = ["some/model"]\n'
+    path.write_text(text, encoding="utf-8")
+    return {"facts": path}
+
+
+def new_run(lab: Path) -> dict[str, Any]:
+    add_run(lab / "checkout", "result/new/model/1", config={"model": "new/model"})
+    return {}
+
+
+def new_verdicts(lab: Path) -> dict[str, Any]:
+    write_verdict_folder(lab / "more", PAIRS[:9], model="new judge", shift=3)
+    return {}
+
+
+@pytest.mark.parametrize("change", [new_run, new_verdicts, new_facts])
+def test_few_files_are_written_again(lab: Path, change: Callable[[Path], dict[str, Any]]) -> None:
+    """Static figures count apart: all of them show every run."""
+    built(lab, lab.parent / "site")
+    assert not built(lab, lab.parent / "site")
+    more = change(lab)
+    written = built(lab, lab.parent / "site", **more)
+    assert written
+    assert len([name for name in written if not name.startswith("plots/")]) <= MOST_WRITTEN
+    built(lab, lab.parent / "anew", **more)
+    pages = [contents(lab.parent / name) for name in ("site", "anew")]
+    for each in pages:
+        each.pop(".pfgen-site.json")
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_site_is_finished_after_a_kill_and_written_by_one_process(lab: Path) -> None:
+    out = lab.parent / "site"
+    command: list[str | Path] = [SCRIPT, "site", lab, "--out", out]
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as process:
+        end = time.monotonic() + TIMEOUT
+        while not (out / "index.html").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+    assert site(lab, out=out).returncode == 0
+    assert site(lab, out=lab.parent / "whole").returncode == 0
+    whole = contents(lab.parent / "whole")
+    assert {**contents(out), ".pfgen-site.json": b""} == {**whole, ".pfgen-site.json": b""}
+
+
+def damaged(name: str, content: bytes) -> Callable[[Path], None]:
+    return lambda lab: (lab / name).write_bytes(content) and None  # type: ignore[return-value]
+
+
+def loop(lab: Path) -> None:
+    (lab / "loop").symlink_to(lab)
+    (lab / "itself").symlink_to("itself")
+
+
+def other_questions(lab: Path) -> None:
+    shutil.copytree(lab / "checkout", lab / "other")
+    for path in sorted((lab / "other" / "data").glob("Q*"))[:1]:
+        path.write_bytes(path.read_bytes() + b" ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [
+        (damaged("checkout/result/some/model/1234567/result.json", b"{"), 0, "index.html"),
+        (damaged("checkout/result/some/model/1234567/result.json", b"[5]"), 0, "index.html"),
+        (damaged("checkout/result/some/model/1234567/trials.jsonl", b"\xff{"), 1, "left out"),
+        (damaged("verdicts/judgments.jsonl", b"\x00\xff[]\n"), 2, "judgments.jsonl"),
+        (damaged("verdicts/config.json", b"[]"), 2, "config.json"),
+        (lambda lab: shutil.rmtree(lab), 2, "o such file"),
+        (lambda lab: (lab / "empty").mkdir(), 0, "index.html"),
+        (loop, 0, "index.html"),
+    ],
+)
+def test_faults_are_told(lab: Path, fault: Callable[[Path], None], code: int, said: str) -> None:
+    fault(lab)
+    done = site(lab, lab, out=lab.parent / "site")
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
+
+
+def test_a_site_within_its_sources_is_no_source(lab: Path) -> None:
+    assert site(lab, out=lab / "site").returncode == 0
+    before = times(lab / "site")
+    assert "up to date" in site(lab, out=lab / "site").stdout
+    assert times(lab / "site") == before
+
+
+def test_hostile_names_stay_texts_within_the_folder(tmp_path: Path) -> None:
+    checkout = make_checkout(tmp_path / "checkout")
+    names = [
+        "../../out",
+        *HOSTILE,
+        "x" * 10_000,
+        "a\x00\x1b[31m\u202eb",
+        "some-model-1",
+        "CON",
+        ".",
+    ]
+    for i, name in enumerate(names):
+        add_run(checkout, f"result/r/{i}", config={"model": name})
+    before = set(tmp_path.rglob("*"))
+    done = site(checkout, out=tmp_path / "site")
+    assert "index.html" in done.stdout, done
+    new = {path.relative_to(tmp_path).parts[0] for path in {*tmp_path.rglob("*")} - before}
+    assert new == {"site"}
+
+
+@pytest.mark.parametrize("models", [528, 2000])
+def test_the_page_of_many_models_is_small(models: int) -> None:
+    board = board_of(made_entries(models), None, bundled_facts())
+    page = models_page(board, frame=ALONE, signature="", comparison=None, is_complete=True)
+    assert len(page) <= 1_000_000
