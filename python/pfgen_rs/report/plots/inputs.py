@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -284,11 +284,7 @@ def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for name, result in results.items()
         for question_id, entry in result["questions"].items()
     )
-    return pl.DataFrame(
-        list(rows),
-        schema={"name": pl.String, "question_id": pl.String, "score": pl.Float64},
-        orient="row",
-    )
+    return _rows_frame(rows, ("name", "question_id"), ("score",))
 
 
 def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -306,14 +302,14 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for question_id, entry in result["questions"].items()
         for row in _rows_by_source(name, question_id, entry["scores"], settings)
     )
-    schema = {
-        "name": pl.String,
-        "question_id": pl.String,
-        "source": pl.String,
-        "fluency": pl.Float64,
-        "truthfulness": pl.Float64,
-        "average": pl.Float64,
-    }
+    metrics = ("fluency", "truthfulness", "average")
+    return _rows_frame(rows, ("name", "question_id", "source"), metrics)
+
+
+def _rows_frame(
+    rows: Iterable[tuple[Any, ...]], text: Sequence[str], numbers: Sequence[str]
+) -> pl.DataFrame:
+    schema = dict.fromkeys(text, pl.String()) | dict.fromkeys(numbers, pl.Float64())
     return pl.DataFrame(list(rows), schema=schema, orient="row")
 
 

@@ -148,18 +148,8 @@ COMPARISON = "compare/data"
 """Name of the payload with what `comparison_data` gives."""
 
 _PARTS = (
-    "charts",
-    "windows",
-    "inspector",
-    "answers",
-    "diff",
-    "flips",
-    "statistics",
-    "compared",
-    "chooser",
-    "compare_tables",
-    "compare_answers",
-    "compare",
+    *("charts", "windows", "inspector", "answers", "diff", "flips", "statistics", "compared"),
+    *("chooser", "compare_tables", "compare_answers", "compare"),
 )
 
 
