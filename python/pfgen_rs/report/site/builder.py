@@ -127,8 +127,7 @@ class Site:
             signature = "" if about is None else about.signature
             frame = Frame(nav=self._nav(runs.keys), look=self.look, signature=signature)
             paths = {run: run_page.page_path(run) for run in runs.keys}
-            # The front pages themselves are written at once.
-            needed = (*paths.values(), *(path for _, path in frame.nav[len(FRONT) :]))
+            needed = (*paths.values(), *(path for _, path in frame.nav))
             is_complete = all(map(self.folder.has, needed))
             self._plan(paths, frame.nav)
             self._write_front(paths, frame, is_complete=is_complete)
@@ -201,10 +200,7 @@ class Site:
     def _write_front(self, paths: Mapping[str, str], frame: Frame, *, is_complete: bool) -> None:
         comparison = COMPARISON_PAGE if self._are_comparable(paths) else None
         overview = models_page.overview_page(
-            self.board,
-            frame=frame,
-            is_complete=is_complete,
-            lead=self.lead,
+            self.board, frame=frame, is_complete=is_complete, lead=self.lead
         )
         table = models_page.models_page(
             self.board,
@@ -234,10 +230,7 @@ class Site:
             own = digest_of(key, model.name, runs, dates, pages, repr((model.values, columns)))
             if self.folder.kept(f"model {model.slug}", own) is None:
                 page = models_page.model_page(
-                    model,
-                    self.board,
-                    frame=frame.of(model.page),
-                    pages=paths,
+                    model, self.board, frame=frame.of(model.page), pages=paths
                 )
                 self._write_part(f"model {model.slug}", own, {model.page: page})
 
