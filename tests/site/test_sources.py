@@ -263,7 +263,7 @@ def damaged(name: str, content: str | bytes) -> Callable[[Path], Path]:
 
 RANKING = {"rule": "strict", "level": 0.95, "head_to_head": []}
 BAD: Mapping[str, tuple[Sequence[Callable[[Path], Path]], str]] = {
-    "nothing": ([damaged("x/notes.txt", "x")], "no results that a site takes, which are curves: "),
+    "nothing": ([damaged("x/notes.txt", "x")], "no results that a site takes, which are "),
     "pairs": ([damaged("x/pairs.jsonl", "{"), damaged("x/config.json", "{}")], "pairs.jsonl"),
     "curve": ([damaged("x/curve.parquet", b"PAR1")], "not a learning curve"),
     "grades": ([damaged("x/versions.json", "[]")], "config.json: cannot be read"),

@@ -18,11 +18,9 @@ class _Site(deferring(COMMANDS)):  # type: ignore[misc]
     """A group that builds a site where no subcommand is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_named = not args or args[0] in COMMANDS or args[0] == "--help"
+        is_named = not args or args[0] in COMMANDS or args[0] in ("--help", "-h")
         found: list[str] = super().parse_args(ctx, args if is_named else [_DEFAULT, *args])
         return found
 
 
-app = group(
-    "Write one site of everything that a lab measures: pfgen-rs site FOLDERS… --out DIR.", _Site
-)
+app = group("Write one site of everything that a lab measures, and publish it.", _Site)
