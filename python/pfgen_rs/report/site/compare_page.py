@@ -174,9 +174,7 @@ def comparison_page(
         signature=benchmark._signed(clean=clean),
         most=most,
         metrics=METRICS,
-        explained=unknown.explained(
-            source for question in benchmark for source in question.sources
-        ),
+        explained=unknown.explained(name for each in benchmark for name in each.sources),
         data={"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )
