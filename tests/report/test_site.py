@@ -124,7 +124,7 @@ def test_every_string_that_is_asked_for_is_there() -> None:
 def front(entries: Sequence[Entry]) -> dict[str, bytes]:
     """Overview and table of a site of these entries, all of which have pages."""
     board = board_of(entries, None, ModelFacts())
-    shown: dict[str, Any] = {"frame": ALONE, "signature": "", "is_complete": True}
+    shown: dict[str, Any] = {"frame": ALONE, "is_complete": True}
     return {
         "overview": overview_page(board, lead=None, **shown),
         "models": models_page(board, comparison="compare/index.html", **shown),

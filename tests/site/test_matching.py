@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.report.site.board import Column, Contribution, Section
-from pfgen_rs.site.matching import are_same, match, read_aliases
+from pfgen_rs.site.matching import match, read_aliases
 from site_samples import HOSTILE
 
 SAME = [
@@ -46,6 +46,12 @@ DIFFERENT = [
     ("-", "--"),
     ("", " / "),
 ]
+
+
+def are_same(one: str, other: str) -> bool:
+    """Whether two names of two sources are the same model."""
+    found = match([], {"one": [one], "other": [other]}).models
+    return found["one"][one] == found["other"][other]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)

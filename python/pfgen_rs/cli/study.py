@@ -381,23 +381,11 @@ def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:
 
 def _question_parts(found: pfgen_rs.studies.QuestionStudy) -> list[RenderableType]:
     """Returns the table of questions, as many columns as fit, what is told of the whole, and its tables."""
-    title = (
-        f"{counted(len(found.texts), 'question')}, {counted(len(found.found['models']), 'model')}"
-    )
-    frame, short = (
-        found.frame(),
-        ("id", "difficulty", "discrimination", "loading", "misjudged", "z"),
-    )
-    columns = (
-        "id",
-        "difficulty",
-        "spread",
-        *short[2:4],
-        "slope",
-        "tau_without",
-        "change",
-        *short[4:],
-    )
+    models = counted(len(found.found["models"]), "model")
+    title, frame = f"{counted(len(found.texts), 'question')}, {models}", found.frame()
+    short = ("id", "difficulty", "discrimination", "loading", "misjudged", "z")
+    more = "slope", "tau_without", "change"
+    columns = (*short[:2], "spread", *short[2:4], *more, *short[4:])
     questions = [_frame_table(frame.select(names), title) for names in (columns, short)]
     tables = [_frame_table(table, title) for title, table in found.tables().items() if len(table)]
     order = f"as all models choose them: {', '.join(found.found['subset']['order'])}"

@@ -54,6 +54,8 @@ class QuestionAnswers:
         sources = [self.question.sources[i] for i in places]
         cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
         names = (*share_names(sources), "helpfulness")
+        places_of_labels = self.labels.T.tolist(), self.positions.T.tolist()
+        rules = zip(self.label_names, self.question.rules, *places_of_labels, strict=True)
         shares = [_as_integers(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
@@ -66,19 +68,8 @@ class QuestionAnswers:
             "shares": shares,
             "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
-                {
-                    "labels": names,
-                    "importance": rule.importance,
-                    "label": label,
-                    "position": position,
-                }
-                for names, rule, label, position in zip(
-                    self.label_names,
-                    self.question.rules,
-                    self.labels.T.tolist(),
-                    self.positions.T.tolist(),
-                    strict=True,
-                )
+                {"labels": names, "importance": rule.importance, "label": at, "position": position}
+                for names, rule, at, position in rules
             ],
         }
 
@@ -142,17 +133,8 @@ def _detailed(
     texts = frame.get_column("answer").to_list()
     others = benchmark._helpfulness(question).expression_ends(texts)
     cuts = _cuts(benchmark, question, texts, others)
-    positions, labels, names = _keywords(benchmark, question, texts, others)
-    return QuestionAnswers(
-        question=question,
-        total=total,
-        ranks=frame.get_column("rank").to_list(),
-        scores=frame,
-        cuts=cuts,
-        positions=positions,
-        labels=labels,
-        label_names=names,
-    )
+    found = _keywords(benchmark, question, texts, others)
+    return QuestionAnswers(question, total, frame["rank"].to_list(), frame, cuts, *found)
 
 
 def _cuts(

@@ -103,7 +103,8 @@ def report(
 def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
     """Inspect changed runs in threads; packed trials are written here, in the thread that gets signals."""
     checkout = done.checkout
-    states = {} if force else _remembered(checkout)
+    known = {} if force else {run.name: checkout.remembered(run) for run in checkout.runs}
+    states = {name: state for name, state in known.items() if state is not None}
     changed = [run for run in checkout.runs if run.name not in states]
     if changed:
         from concurrent.futures import ThreadPoolExecutor
@@ -115,11 +116,6 @@ def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     return [states[run.name] for run in checkout.runs]
-
-
-def _remembered(checkout: Checkout) -> dict[str, State]:
-    found = {run.name: checkout.remembered(run) for run in checkout.runs}
-    return {name: state for name, state in found.items() if state is not None}
 
 
 def _write_packed(done: Report, state: State) -> State:

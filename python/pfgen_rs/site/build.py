@@ -1,8 +1,8 @@
 """Builds one site of everything that a lab measures: runs, verdicts, tasks, curves, other tables."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from pfgen_rs.drawing.style import drawn_with
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
-from pfgen_rs.report.site.pages import Frame, Look
+from pfgen_rs.report.site.pages import Look
 from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
 from pfgen_rs.site import sources
 from pfgen_rs.site.matching import Matching, match, read_aliases
@@ -62,7 +62,7 @@ class Built:
     models: int = 0
     runs: int = 0
     notes: Sequence[str] = ()
-    failed: Sequence[tuple[str, PfgenError]] = field(default_factory=list)
+    failed: Sequence[tuple[str, PfgenError]] = ()
     is_new: bool = True
 
 
@@ -158,19 +158,11 @@ def _pages(
     unmatched = [(name, label) for label, names in matching.alone.items() for name in names]
     origins = _origins(facts, board)
     key = digest_of(repr((plan.about, listed, unmatched, origins)))
-    files = partial(_about_files, plan.about, listed, unmatched, origins)
+    files = partial(
+        about_page.about_files, plan.about, listed, unmatched=unmatched, sources=origins
+    )
     title = plan.about.title.en
     return [boards.Section("about", title, about_page.ABOUT_PAGE, key, files)]
-
-
-def _about_files(
-    about: about_page.About,
-    listed: Sequence[about_page.ListedRun],
-    unmatched: Sequence[tuple[str, str]],
-    origins: Sequence[str],
-    frame: Frame,
-) -> Iterable[tuple[str, bytes]]:
-    return about_page.about_files(about, listed, unmatched=unmatched, sources=origins, frame=frame)
 
 
 def _origins(facts: model_facts.ModelFacts, board: boards.Board) -> list[str]:

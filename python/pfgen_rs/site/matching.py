@@ -76,12 +76,6 @@ def _agree(one: Identity, other: Identity) -> bool:
     return all(a is None or b is None or a == b for a, b in pairs)
 
 
-def are_same(one: str, other: str) -> bool:
-    """Whether two names may mean the same model by the rules alone."""
-    first, second = identity(one), identity(other)
-    return first.words == second.words and _agree(first, second)
-
-
 @dataclass(frozen=True)
 class Matching:
     """What names mean. `models`: by source and name, the model. `alone`: names by source that no run has.

@@ -205,11 +205,9 @@ def _near_others(
                 finding = replace(finding, verdict="note", sentence=said, limit=None)
             if own != place and (finding.verdict != "note" or share > COPIED):
                 found.setdefault(own, []).append(finding)
-    return {own: max(each, key=_severity) for own, each in found.items()}
-
-
-def _severity(found: Finding) -> tuple[int, float]:
-    return ("pass", "note", "fail").index(found.verdict), found.share or 0.0
+    order = [*_MARKS]
+    worst = lambda found: (order.index(found.verdict), found.share or 0.0)  # noqa: E731
+    return {own: max(each, key=worst) for own, each in found.items()}
 
 
 # What a run says of itself.

@@ -3,16 +3,15 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pfgen_rs import Benchmark, InputError, Result, SettingsError
-from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.io import chunk, run_files, source, text
 from pfgen_rs.io.reading import with_runs
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
+from pfgen_rs.report.plots.inputs import answered_runs
 from pfgen_rs.runs import streaming
 from pfgen_rs.studies.metrics import FEWEST, CorrelationMatrix, correlations
 
@@ -108,7 +107,9 @@ def study_sources(
     common = tuple(q.id for q in benchmark if set(chosen) <= set(q.sources))
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
-    paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
+    given = run_files.expand([runs] if isinstance(runs, str) else runs)
+    paths, lacking = answered_runs(given)
+    notes = [f"left out: {text.counted(lacking, 'run')} without answers"] if lacking else []
     reading = with_runs(options or chunk.Options(), run_field)
     combined = {"+".join(names): names for names in (*zip(chosen, strict=True), chosen)}
     rows: list[dict[str, Any]] = []
@@ -178,17 +179,3 @@ def _shared_sources(benchmark: Benchmark) -> tuple[str, ...]:
     if not found:
         raise InputError("no question has reference answers of two sources to compare")
     return tuple(found[place] for place in order(found))
-
-
-def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns the paths of runs with answers, and notes about runs of checkouts without."""
-    paths: list[str] = []
-    lacking = 0
-    for place in run_files.expand(patterns):
-        if not is_checkout(Path(place)):
-            paths.append(place)
-            continue
-        runs = [run for run in find_runs(place) if run.name.partition("/")[0] != "data"]
-        paths += [str(run.folder) for run in runs if run.responses]
-        lacking += sum(not run.responses for run in runs)
-    return paths, [f"left out: {text.counted(lacking, 'run')} without answers"] if lacking else []

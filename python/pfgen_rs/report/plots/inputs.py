@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -109,14 +109,7 @@ class PlotRequest:
     def responses(self) -> list[Result]:
         """The runs (of a checkout: all that have responses), scored again, with every response."""
         paths = expand(self.paths)
-        chosen: list[str] = []
-        for path in paths:
-            if checkout.is_checkout(Path(path)):
-                runs = checkout.find_runs(path)
-                chosen += [str(run.folder) for run in runs if run.responses and run.name != "data"]
-            else:
-                chosen.append(path)
-        return self.score(chosen, question_folder(paths, self.benchmark))
+        return self.score(answered_runs(paths)[0], question_folder(paths, self.benchmark))
 
 
 RUN = ("name", "run", "model", "mode", "score")
@@ -199,6 +192,20 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
     checkouts = [path for path in paths if checkout.is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
+
+
+def answered_runs(paths: Sequence[str]) -> tuple[list[str], int]:
+    """Returns paths, in place of checkouts those of their runs with answers; and how many have none."""
+    found: list[str] = []
+    lacking = 0
+    for path in paths:
+        if not checkout.is_checkout(Path(path)):
+            found.append(path)
+            continue
+        runs = [r for r in checkout.find_runs(path) if r.name.partition("/")[0] != "data"]
+        found += [str(run.folder) for run in runs if run.responses]
+        lacking += sum(not run.responses for run in runs)
+    return found, lacking
 
 
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
@@ -284,11 +291,7 @@ def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for name, result in results.items()
         for question_id, entry in result["questions"].items()
     )
-    return pl.DataFrame(
-        list(rows),
-        schema={"name": pl.String, "question_id": pl.String, "score": pl.Float64},
-        orient="row",
-    )
+    return _rows_frame(rows, ("name", "question_id"), ("score",))
 
 
 def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -306,14 +309,14 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for question_id, entry in result["questions"].items()
         for row in _rows_by_source(name, question_id, entry["scores"], settings)
     )
-    schema = {
-        "name": pl.String,
-        "question_id": pl.String,
-        "source": pl.String,
-        "fluency": pl.Float64,
-        "truthfulness": pl.Float64,
-        "average": pl.Float64,
-    }
+    metrics = ("fluency", "truthfulness", "average")
+    return _rows_frame(rows, ("name", "question_id", "source"), metrics)
+
+
+def _rows_frame(
+    rows: Iterable[tuple[Any, ...]], text: Sequence[str], numbers: Sequence[str]
+) -> pl.DataFrame:
+    schema = dict.fromkeys(text, pl.String()) | dict.fromkeys(numbers, pl.Float64())
     return pl.DataFrame(list(rows), schema=schema, orient="row")
 
 

@@ -169,8 +169,7 @@ def _diagonal(
     return draw
 
 
-_METRICS = ("average", *BY_SOURCE)
-_SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
+_SCORES = {"average": "Score", **{metric: metric.title() for metric in BY_SOURCE}}
 
 
 def source_pairs(
@@ -218,9 +217,9 @@ def source_means(scores: pl.DataFrame, *, metric: str = "average") -> pl.DataFra
 
 def _checked_metric(metric: str) -> list[str]:
     check_metric(metric)
-    if metric not in _METRICS:
+    if metric not in _SCORES:
         raise PlotError(
-            f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
+            f"metric {metric!r} is not computed by source: expected one of {', '.join(_SCORES)}"
         )
     return [metric]
 

@@ -141,11 +141,10 @@ def kinds(runs: Sequence[ListedRun]) -> list[Kind]:
 def about_files(
     about: About,
     runs: Sequence[ListedRun],
+    frame: pages.Frame,
     *,
     unmatched: Sequence[tuple[str, str]] = (),
     sources: Sequence[str] = (),
-    frame: pages.Frame,
-    signature: str = "",
 ) -> list[tuple[str, bytes]]:
     """Returns the page and its citations, as paths within the site with their contents.
 
@@ -158,7 +157,7 @@ def about_files(
         "about",
         frame=frame,
         here="about",
-        signature=signature or fixed_part(),
+        signature=fixed_part(),
         about=about,
         kinds=kinds(runs),
         changes=[(day, list(same)) for day, same in groupby(ordered, key=lambda run: run.day)],

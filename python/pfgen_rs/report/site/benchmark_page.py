@@ -44,9 +44,7 @@ def benchmark_page(
         baselines={question.id: benchmark._baselines(question) for question in questions},
         samples=samples or {},
         counts={question.id: _reference_counts(question) for question in questions},
-        explained=unknown.explained(
-            source for question in questions for source in question.sources
-        ),
+        explained=unknown.explained(name for each in questions for name in each.sources),
         payload_name=references_payload_name,
         analysis=_analysis([entry for entry in entries if entry.questions.keys() == places.keys()]),
         places=places,
@@ -55,13 +53,7 @@ def benchmark_page(
         trial={
             **page_settings(benchmark.settings),
             "questions": [
-                {
-                    "id": question.id,
-                    "sample": (samples or {}).get(question.text),
-                    **_page_scoring(benchmark, question),
-                }
-                if refusal is None
-                else None
+                _page_scoring(benchmark, question, samples or {}) if refusal is None else None
                 for question in questions
             ],
         },
@@ -157,7 +149,9 @@ def page_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _page_scoring(benchmark: question_set.QuestionSet, question: Question) -> dict[str, Any]:
+def _page_scoring(
+    benchmark: question_set.QuestionSet, question: Question, samples: Mapping[str, str]
+) -> dict[str, Any]:
     """Returns what scoring needs besides a question's reference answers and the settings.
 
     `baselines`: by source, in the order of `sources.order`. `order`: where the sources of the question file,
@@ -168,6 +162,8 @@ def _page_scoring(benchmark: question_set.QuestionSet, question: Question) -> di
     patterns: dict[str, int] = {}
     rules = [_rule(rule, patterns) for rule in question.rules]
     return {
+        "id": question.id,
+        "sample": samples.get(question.text),
         "baselines": [baselines[question.sources[i]] for i in places],
         "order": [places.index(i) for i in range(len(places))],
         "rules": rules,

@@ -123,15 +123,17 @@ class Site:
         """
         jobs = jobs or os.cpu_count() or 1
         with self.folder.writing():
-            frame = Frame(nav=self._nav(runs.keys), look=self.look)
+            about = self.benchmark
+            signature = "" if about is None else about.signature
+            frame = Frame(nav=self._nav(runs.keys), look=self.look, signature=signature)
             paths = {run: run_page.page_path(run) for run in runs.keys}
             needed = (*paths.values(), *(path for _, path in frame.nav))
             is_complete = all(map(self.folder.has, needed))
             self._plan(paths, frame.nav)
             self._write_front(paths, frame, is_complete=is_complete)
-            key = digest_of(
-                code_digest(), self._about_questions(), self.answers_per_question, frame
-            )
+            # The signature has a part of the hash alone.
+            questions = None if about is None else about.metadata_hash
+            key = digest_of(code_digest(), questions, self.answers_per_question, frame)
             found, failed = self._write_runs(runs, key, frame, jobs, steps)
             if failed or not is_complete:
                 paths = {run: paths[run] for run in found}
@@ -141,16 +143,6 @@ class Site:
             self._write_sections(key, frame)
             self.folder.finish(None if failed else whole)
         return failed
-
-    def _about_questions(self) -> Sequence[str]:
-        # The signature has a part of the hash alone.
-        found = self.benchmark
-        return () if found is None else (found.metadata_hash, found.signature)
-
-    @property
-    def signature(self) -> str:
-        """The signature of the scores, empty without runs."""
-        return "" if self.benchmark is None else self.benchmark.signature
 
     def _write_runs(
         self, runs: ScoredRuns, key: str, frame: Frame, jobs: int, steps: Steps | None
@@ -208,16 +200,11 @@ class Site:
     def _write_front(self, paths: Mapping[str, str], frame: Frame, *, is_complete: bool) -> None:
         comparison = COMPARISON_PAGE if self._are_comparable(paths) else None
         overview = models_page.overview_page(
-            self.board,
-            frame=frame,
-            signature=self.signature,
-            is_complete=is_complete,
-            lead=self.lead,
+            self.board, frame=frame, is_complete=is_complete, lead=self.lead
         )
         table = models_page.models_page(
             self.board,
             frame=frame.of(models_page.MODELS_PAGE),
-            signature=self.signature,
             comparison=comparison,
             is_complete=is_complete,
         )
@@ -243,11 +230,7 @@ class Site:
             own = digest_of(key, model.name, runs, dates, pages, repr((model.values, columns)))
             if self.folder.kept(f"model {model.slug}", own) is None:
                 page = models_page.model_page(
-                    model,
-                    self.board,
-                    frame=frame.of(model.page),
-                    signature=self.signature,
-                    pages=paths,
+                    model, self.board, frame=frame.of(model.page), pages=paths
                 )
                 self._write_part(f"model {model.slug}", own, {model.page: page})
 
@@ -261,9 +244,7 @@ class Site:
         for kind in SECTIONS:
             if (kind, path := f"{kind}/index.html") in frame.nav:
                 sections = [each for each in self.board.sections if each.nav == kind]
-                page = models_page.section_page(
-                    kind, self.board, sections, frame=frame.of(path), signature=self.signature
-                )
+                page = models_page.section_page(kind, self.board, sections, frame=frame.of(path))
                 self._write_part(f"list {kind}", "", {path: page})
 
     def _write_part(self, name: str, key: str, files: Mapping[str, bytes]) -> None:

@@ -148,18 +148,8 @@ COMPARISON = "compare/data"
 """Name of the payload with what `comparison_data` gives."""
 
 _PARTS = (
-    "charts",
-    "windows",
-    "inspector",
-    "answers",
-    "diff",
-    "flips",
-    "statistics",
-    "compared",
-    "chooser",
-    "compare_tables",
-    "compare_answers",
-    "compare",
+    *("charts", "windows", "inspector", "answers", "diff", "flips", "statistics", "compared"),
+    *("chooser", "compare_tables", "compare_answers", "compare"),
 )
 
 
@@ -184,9 +174,7 @@ def comparison_page(
         signature=benchmark._signed(clean=clean),
         most=most,
         metrics=METRICS,
-        explained=unknown.explained(
-            source for question in benchmark for source in question.sources
-        ),
+        explained=unknown.explained(name for each in benchmark for name in each.sources),
         data={"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )

@@ -5,14 +5,14 @@ which come first. A fact has a source; what no source says is unknown, except fo
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import ConfigError, InputError
+from pfgen_rs.io import source
 
 FILE = "models.toml"
 """Name of the file with facts in a checkout."""
@@ -176,8 +176,7 @@ def family_in_name(name: str) -> str | None:
 
 def bundled_facts() -> ModelFacts:
     """Returns the facts that come with the package."""
-    file = Path(__file__).with_name(FILE)
-    return _parsed(file.read_text(encoding="utf-8"), FILE)
+    return _parsed(source.read_toml(Path(__file__).with_name(FILE)), FILE)
 
 
 def read_facts(path: Path) -> ModelFacts:
@@ -185,22 +184,16 @@ def read_facts(path: Path) -> ModelFacts:
 
     Raises `InputError` if it cannot be read, has other keys or values, or two for a model.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return bundled_facts()
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8: {error}", path=path) from None
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    return _parsed(text, path).over(bundled_facts())
-
-
-def _parsed(text: str, path: str | Path) -> ModelFacts:
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"invalid TOML: {error}", path=path) from None
+        data = source.read_toml(path)
+    except ConfigError as error:
+        raise InputError(error.problem, path=path) from error
+    return _parsed(data, path).over(bundled_facts())
+
+
+def _parsed(data: Mapping[str, Any], path: str | Path) -> ModelFacts:
     for kind in data.keys() - _FACTS.keys():
         problem = f"unknown key {kind!r}: expected one of {', '.join(_FACTS)}"
         raise InputError(problem, path=path)

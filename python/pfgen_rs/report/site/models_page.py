@@ -30,7 +30,7 @@ _FEW_ORGANISATIONS = 4
 
 
 def overview_page(
-    board: Board, *, frame: Frame, signature: str, is_complete: bool, lead: tuple[str, str] | None
+    board: Board, *, frame: Frame, is_complete: bool, lead: tuple[str, str] | None
 ) -> bytes:
     """Returns the first page: the leading models, drawings, and what the other pages are about.
 
@@ -42,7 +42,6 @@ def overview_page(
         parts=(*_DRAWING, "section", "overview"),
         frame=frame,
         here="overview",
-        signature=signature,
         board=board,
         leaders=leaders(board),
         is_complete=is_complete,
@@ -51,9 +50,7 @@ def overview_page(
     )
 
 
-def models_page(
-    board: Board, *, frame: Frame, signature: str, comparison: str | None, is_complete: bool
-) -> bytes:
+def models_page(board: Board, *, frame: Frame, comparison: str | None, is_complete: bool) -> bytes:
     """Returns the page with the table of models, which its script makes of the board.
 
     `comparison`: path of the page that compares runs, if there is one. Without scripts it has the best run of
@@ -64,7 +61,6 @@ def models_page(
         parts=MODELS_PARTS,
         frame=frame,
         here="models",
-        signature=signature,
         rows=list(_table_rows(board)),
         comparison=comparison,
         most_compared=MOST_COMPARED,
@@ -93,9 +89,7 @@ def model_script() -> tuple[str, bytes]:
     return shared_script("model", _MODEL)
 
 
-def model_page(
-    model: Model, board: Board, *, frame: Frame, signature: str, pages: Mapping[str, str]
-) -> bytes:
+def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, str]) -> bytes:
     """Returns all that is known of a model: values by group of columns, its runs, pages that tell of it."""
     values = {**model.values, **(board.run_values(model.runs[0]) if model.runs else {})}
     groups = [
@@ -108,7 +102,6 @@ def model_page(
         script=model_script()[0],
         frame=frame,
         here="models",
-        signature=signature,
         model=model,
         board=board,
         groups=[(label, known) for label, known in groups if known],
@@ -119,9 +112,7 @@ def model_page(
     )
 
 
-def section_page(
-    kind: str, board: Board, sections: Sequence[Section], *, frame: Frame, signature: str
-) -> bytes:
+def section_page(kind: str, board: Board, sections: Sequence[Section], *, frame: Frame) -> bytes:
     """Returns the list of the site's pages of a kind (`judges`, …), with the columns that belong to it."""
     groups = {"judges": ("judges",), "tasks": ("jpeval",), "training": ("training",)}.get(kind, ())
     columns = [column for column in board.columns if column.group in groups]
@@ -131,7 +122,6 @@ def section_page(
         parts=("section",),
         frame=frame,
         here=kind,
-        signature=signature,
         kind=kind,
         columns=columns,
         rows=rows,

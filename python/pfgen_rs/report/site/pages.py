@@ -54,12 +54,14 @@ class Frame(NamedTuple):
     """Where a page stands within a site; by default it is the whole site.
 
     `root`: path from the page to the site's folder. `nav`: the site's pages; `here`: to which of them it
-    belongs. `folder`: of the page and its data, empty or with a slash at its end.
+    belongs. `signature`: of the site's scores, empty without runs. `folder`: of the page and its data, empty
+    or with a slash at its end.
     """
 
     root: str = ""
     nav: Nav = ()
     look: Look = Look()
+    signature: str = ""
     here: str = ""
     folder: str = ""
 

@@ -80,11 +80,7 @@ def plots_files(
     facts about models. Time: about 0.5 to 1 s a figure.
     """
     request = _SiteRequest(
-        (),
-        entries=entries,
-        questions=benchmark,
-        metadata_hash=benchmark.metadata_hash,
-        known=known,
+        (), known=known, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
     )
     yield _TABLE, csv_of(entries_frame(entries))
     shown = []

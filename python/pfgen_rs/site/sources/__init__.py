@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.registry import Registry
-from pfgen_rs.report.site.board import Contribution
-from pfgen_rs.report.site.folder import MARKER, digest_of
-
-__all__ = ["Given", "Source", "find", "given", "json_keys", "read", "site_source", "state"]
+from pfgen_rs.report.site.board import Contribution, Section
+from pfgen_rs.report.site.folder import MARKER, digest_of, slug
+from pfgen_rs.report.site.own_page import INDEX
+from pfgen_rs.report.site.pages import Frame
 
 _LOG = logging.getLogger(__name__)
 _DEEPEST = 8  # folders within folders in which results are looked for
@@ -70,6 +70,17 @@ def site_source(
         return read
 
     return register
+
+
+def section(
+    nav: str,
+    title: str,
+    paths: Sequence[Path],
+    files: Callable[[Frame], Iterable[tuple[str, bytes]]],
+    models: Sequence[str],
+) -> Section:
+    """Returns a page of its own, in a folder of the site's page `nav`, made of what is in `paths`."""
+    return Section(nav, title, f"{nav}/{slug(title)}/{INDEX}", state(paths), files, models)
 
 
 def find(given: Iterable[Given]) -> dict[str, list[Given]]:

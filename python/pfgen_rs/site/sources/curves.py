@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pfgen_rs.io import run_files
-from pfgen_rs.report.site.board import Cell, Column, Contribution, Section, Value
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX
+from pfgen_rs.report.site.board import Cell, Column, Contribution, Value
 from pfgen_rs.report.site.pages import Frame
-from pfgen_rs.site.sources import Given, site_source, state
+from pfgen_rs.site.sources import Given, section, site_source
 from pfgen_rs.training import curve, page
 
 _SCORE, _STEP, _TOKENS = "training:score", "training:steps", "training:tokens"
@@ -38,7 +36,6 @@ def read_curves(given: Sequence[Given]) -> Iterator[tuple[str, Contribution]]:
 def _contribution(path: Path, name: str) -> Contribution:
     [run] = page.read_runs([path])
     scored = [row for row in run.rows if row["score"] is not None]
-    folder = f"training/{slug(name)}/"
     cells: dict[str, Cell] = {_STEP: run.rows[-1]["step"], _TOKENS: run.rows[-1]["tokens"]}
     if scored:
         cells[_SCORE] = Value(*(scored[-1][f"score{end}"] for end in ("", "_low", "_high")))
@@ -47,11 +44,11 @@ def _contribution(path: Path, name: str) -> Contribution:
         own = [replace(run, name=name) for run in page.read_runs([path])]
         return page.curve_page(own, frame).files()
 
+    shown = section("training", name, [path], files, [name])
     series = {
         "name": name,
         "steps": [row["step"] for row in scored],
         "values": [row["score"] for row in scored],
-        "page": folder + INDEX,
+        "page": shown.path,
     }
-    section = Section("training", name, folder + INDEX, state([path]), files, [name])
-    return Contribution(_COLUMNS, {name: cells}, [section], curves=[series] if scored else [])
+    return Contribution(_COLUMNS, {name: cells}, [shown], curves=[series] if scored else [])

@@ -13,11 +13,9 @@ from pfgen_rs.llm_jp_eval.report.pages import report_page
 from pfgen_rs.llm_jp_eval.report.report import MOST_RUNS, estimates_of, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
 from pfgen_rs.llm_jp_eval.scoring import SAMPLES, SCORES
-from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Section, Value
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX
+from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Value
 from pfgen_rs.report.site.pages import Frame
-from pfgen_rs.site.sources import Given, json_keys, site_source, state
+from pfgen_rs.site.sources import Given, json_keys, section, site_source
 
 _JSON = {"scores", "outputs"}
 
@@ -61,19 +59,17 @@ def _contribution(
         name: _row(run, found[run.name].values(), f"jpeval:{prefix}")
         for name, (run, _) in zip(names, members, strict=True)
     }
-    folder = f"tasks/{slug(title)}/"
     paths = [path for _, path in members]
 
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
         runs = read_report_runs(paths)
         return report_page(report_of(runs), runs, frame)[0].files()
 
-    section = Section("tasks", title, folder + INDEX, state(paths), files, names)
     main = f"jpeval:{prefix}{average}"
     return Contribution(
         [*_columns(columns, prefix, {key: None for row in rows.values() for key in row})],
         rows,
-        [section],
+        [section("tasks", title, paths, files, names)],
         Benchmark(main, (title, title), main, 0.0, 1.0) if average else None,
     )
 

@@ -12,10 +12,8 @@ from pfgen_rs.judge.agreement import bradley_terry
 from pfgen_rs.judge.verdict_folder import VerdictFolder, default_rule, read_verdicts
 from pfgen_rs.lazy import pl
 from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Section, Value
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
-from pfgen_rs.site.sources import Given, site_source, state
+from pfgen_rs.site.sources import Given, section, site_source
 
 _PAIRS = "pairs.jsonl"
 _NAMED = 3  # opponents that are named
@@ -74,15 +72,11 @@ def _together(paths: Sequence[Path]) -> list[_Group]:
 
 
 def _section(judges: Sequence[str], group: _Group) -> Section:
-    title = " / ".join(judges)
-    folder = f"judges/{slug(title)}/"
-
     def files(frame: Frame) -> Iterator[tuple[str, bytes]]:
         view = pages.verdict_view(group.paths)
         return pages.verdict_page(view, frame).files()
 
-    models = sorted(group.models)
-    return Section("judges", title, folder + INDEX, state(group.paths), files, models)
+    return section("judges", " / ".join(judges), group.paths, files, sorted(group.models))
 
 
 def _contribution(path: Path, name: str) -> Contribution:
