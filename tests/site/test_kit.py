@@ -33,7 +33,7 @@ def test_the_kit_is_complete_and_never_overwrites(kit: Path) -> None:
     files = {str(path.relative_to(kit)) for path in kit.rglob("*") if path.is_file()}
     workflows = {f".github/workflows/{name}.yml" for name in ("check", "publish")}
     folders = {f"{name}/README.md" for name in ("runs", "verdicts", "results", "tables")}
-    said = {"README.md", "README.ja.md", "site.toml", "CITATION.cff"}
+    said = {".gitignore", "README.md", "README.ja.md", "site.toml", "CITATION.cff"}
     assert files == workflows | folders | said
     assert not any("@VERSION@" in (kit / name).read_text(encoding="utf-8") for name in files)
     (kit / "README.md").write_text("mine", encoding="utf-8")

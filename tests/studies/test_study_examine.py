@@ -16,10 +16,11 @@ from scipy.stats import rankdata  # type: ignore[import-untyped]
 
 from helpers import pfgen
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.report.site.model_facts import Fact, ModelFacts
+from pfgen_rs.report.site.model_facts import Fact, ModelFacts, bundled_facts
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.correlation_tests import cluster_intervals, compare_dependent
 from pfgen_rs.studies import AgainstStudy, BenchmarkTable, Leaderboard, examine, study_against
+from pfgen_rs.studies.against import _facts
 from pfgen_rs.studies.models import Models
 from study_tables import pearson_of, spearman_of, write_csv
 
@@ -79,7 +80,7 @@ def test_conditions(condition: str) -> None:
         ("size < (select 1)", 9, "no column 'select'"),
         ("read_csv('/etc/passwd')", 1, "no column 'read_csv'"),
         ("kind = \"base\"", 8, "no column 'base'"),
-        ("size <", 1, ""),
+        ("size <", 1, "expected a comparison"),
         ("size < 'x'", 1, "cannot compare"),
         ("size size", 1, ""),
         ("kind('a') = 'b'", 1, ""),
@@ -320,3 +321,10 @@ def test_the_command(tables: tuple[Leaderboard, BenchmarkTable], tmp_path: Path)
     failed = command("--reliability", "big")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "expected NAME=SHARE, such as avg=0.9" in failed.stderr
+
+
+def test_facts_are_those_of_the_checkout(tmp_path: Path) -> None:
+    text = '[[parameters]]\nbillions = 7\nsource = "s"\nmodels = ["org/own"]\n'
+    assert _facts(tmp_path) == bundled_facts()
+    (tmp_path / "models.toml").write_text(text, encoding="utf-8")
+    assert _facts(tmp_path).of("org/own")["parameters"].value == 7

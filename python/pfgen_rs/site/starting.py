@@ -8,7 +8,10 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.site.config import FILE, read_site
 
 _KIT = Path(__file__).with_name("kit")
-_NAMES = {"github": ".github"}  # hidden folders are left out of packages now and then
+_NAMES = {
+    "github": ".github",
+    "gitignore": ".gitignore",
+}  # hidden files are left out of packages now and then
 _VERSION = "@VERSION@"
 
 

@@ -12,7 +12,7 @@ from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.questions.left_out import model_key
-from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts, read_facts
+from pfgen_rs.report.site.model_facts import FILE, ModelFacts, bundled_facts, read_facts
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.studies import metrics, tables
 from pfgen_rs.studies.models import Models
@@ -82,7 +82,7 @@ def study_against(
 def _facts(leaderboard: str | os.PathLike[str] | metrics.Leaderboard) -> ModelFacts:
     if isinstance(leaderboard, metrics.Leaderboard) or not Path(leaderboard).is_dir():
         return bundled_facts()
-    return read_facts(Path(leaderboard))
+    return read_facts(Path(leaderboard, FILE))
 
 
 def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
