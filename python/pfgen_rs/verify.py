@@ -93,10 +93,17 @@ def verify(
     both readings are tried. `reading`: how the answers were read and scored, as options of `score_file`, if
     not as usual. Raises `InputError` if the answers or the result cannot be read.
     """
-    folder = Path(run)
-    content = _published_result(folder / RESULT)
-    theirs = parsed_config(content, folder / RESULT)
-    result = score_file(folder, benchmark, threads=threads, **reading)
+    content = _published_result(Path(run, RESULT))  # before the answers, which take longer
+    return _verified(run, content, score_file(run, benchmark, threads=threads, **reading))
+
+
+def verify_scored(run: str | os.PathLike[str], result: Result) -> Verification:
+    """Compare `result`, the scores of the run in the folder `run`, with its file, as `verify` does."""
+    return _verified(run, _published_result(Path(run, RESULT)), result)
+
+
+def _verified(run: str | os.PathLike[str], content: bytes, result: Result) -> Verification:
+    theirs = parsed_config(content, Path(run, RESULT))
     best = best_reading(theirs, result)
     return Verification(
         run=str(run),

@@ -121,6 +121,19 @@ def slow_expression(tmp: Path) -> str:
     return said.replace("0.2 seconds", "5 seconds")
 
 
+def site(*sources: str) -> Case:
+    """What `site` says of a table, an empty folder and a folder with a `site.toml`, as named."""
+
+    def case(tmp: Path) -> str:
+        (tmp / "board.csv").write_text("model,score\norg/one,1\n", encoding="utf-8")
+        (tmp / "lab").mkdir()
+        (tmp / "lab" / "site.toml").touch()
+        (tmp / "runs").mkdir()
+        return told("site", *(tmp / each for each in sources), "--out", tmp / "public")
+
+    return case
+
+
 # A part of each message, and what gives it
 CASES: dict[str, Case] = {
     "they score about 0": scored(
@@ -155,6 +168,9 @@ CASES: dict[str, Case] = {
     "nothing to score with": left_out("--model", "one", "--leave-out", "model", makers=(0, 0)),
     "contain 'Q:'": scored("a.jsonl", UNCLEAN * 2),
     "took longer": slow_expression,
+    "passed over": site("runs", "board.csv:model"),
+    "as in FILE:COLUMN": site("board.csv"),
+    "give it alone": site("lab", "runs"),
 }
 
 

@@ -419,10 +419,10 @@ PARAMETERS = '[[parameters]]\nbillions = {n}\nsource = "s"\nmodels = ["a/b"]\n'
 
 
 def test_facts_of_a_checkout_come_first(tmp_path: Path) -> None:
-    assert read_facts(tmp_path) == bundled_facts()
+    assert read_facts(tmp_path / FILE) == bundled_facts()
     text = RELEASED.format(date="2021-02-03") + PARAMETERS.format(n="0.5")
     text += '[[released]]\ndate = 2022-01-01\nsource = "x"\nmodels = ["openai/GPT-4o", "own"]\n'
-    facts = read_facts(written(tmp_path, text))
+    facts = read_facts(written(tmp_path, text) / FILE)
     assert facts.of("A/B")["released"] == (date(2021, 2, 3), "s")
     assert facts.of("a/b")["parameters"] == (0.5, "s")
     assert facts.of("openai/gpt-4o")["released"] == (date(2022, 1, 1), "x")
@@ -443,7 +443,7 @@ def test_facts_of_every_kind_and_those_that_names_state(tmp_path: Path) -> None:
         "weights": "open",
     }
     text = PRICE + "\n" + "".join(TEXT.format(kind=k, value=v) for k, v in values.items())
-    facts = read_facts(written(tmp_path, text))
+    facts = read_facts(written(tmp_path, text) / FILE)
     found = {kind: fact.value for kind, fact in facts.of("a/b").items()}
     assert found == {**values, "price": (0.6, "USD", date(2024, 7, 18))}
     assert facts.of("a/b-7b-chat")["kind"] == ("instruct", "name"), "not a fact of a/b"
@@ -507,14 +507,14 @@ WRONG = {
 def test_wrong_facts_are_named_with_file_and_entry(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=re.escape(problem)) as caught:
-        read_facts(tmp_path)
+        read_facts(tmp_path / FILE)
     assert str(tmp_path / FILE) in str(caught.value)
 
 
 def test_facts_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(InputError, match="cannot be read"):
-        read_facts(tmp_path)
+        read_facts(tmp_path / FILE)
 
 
 def named(models: Sequence[str]) -> list[Entry]:

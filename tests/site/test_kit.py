@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from helpers import SCRIPT, TIMEOUT
-from pfgen_rs.errors import OutputError, PfgenError
+from pfgen_rs.errors import InputError, OutputError, PfgenError
 from pfgen_rs.report.site.about_page import BIBTEX, CFF, About, Both, ListedRun, about_files, kinds
 from pfgen_rs.report.site.pages import ALONE
-from pfgen_rs.site.config import Accent, contrast, read_site
+from pfgen_rs.site.config import Accent, contrast, plan_of, read_site
 from pfgen_rs.site.starting import start
 from places import ROOT
 
@@ -52,7 +52,7 @@ def test_init_says_what_to_do_next(tmp_path: Path) -> None:
         check=True,
         timeout=TIMEOUT,
     )
-    assert "site build --config" in done.stderr
+    assert f"pfgen-rs site {tmp_path / 'board'} --out" in done.stderr
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
 
 
@@ -178,3 +178,13 @@ def test_the_page_shows_hostile_texts_and_dates() -> None:
 def test_paragraphs_are_pairs() -> None:
     assert Both("一\n\n二", "one").paragraphs == [("一", "one"), ("二", "")]
     assert Both("", " ").paragraphs == []
+
+
+def test_a_folder_with_a_plan_is_a_site_by_itself(kit: Path) -> None:
+    plan = plan_of([kit])
+    assert plan.benchmark == "pfgen-bench"
+    assert [each.path for each in plan.given] == [kit / "runs"]
+    assert plan_of([kit / "site.toml"], "mini").benchmark == "mini"
+    with pytest.raises(InputError, match=r"is a site with a site\.toml: give it alone"):
+        plan_of([kit / "runs", kit])
+    assert [each.path for each in plan_of([kit / "runs"]).given] == [kit / "runs"]

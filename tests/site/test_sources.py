@@ -244,7 +244,7 @@ def test_tables_keep_numbers_dates_and_texts(tmp_path: Path) -> None:
 def test_no_column_is_guessed_to_have_the_names(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("model,day\na,2024-02-30\n", encoding="utf-8")
-    with pytest.raises(InputError, match="which column has the models' names") as caught:
+    with pytest.raises(InputError, match="name the column with the models' names") as caught:
         contributed(path)
     assert str(path) in str(caught.value)
     [own] = contributed(path, names="model").values()
@@ -263,7 +263,7 @@ def damaged(name: str, content: str | bytes) -> Callable[[Path], Path]:
 
 RANKING = {"rule": "strict", "level": 0.95, "head_to_head": []}
 BAD: Mapping[str, tuple[Sequence[Callable[[Path], Path]], str]] = {
-    "nothing": ([damaged("x/notes.txt", "x")], "no results that a site takes, which are curves: "),
+    "nothing": ([damaged("x/notes.txt", "x")], "no results that a site takes, which are "),
     "pairs": ([damaged("x/pairs.jsonl", "{"), damaged("x/config.json", "{}")], "pairs.jsonl"),
     "curve": ([damaged("x/curve.parquet", b"PAR1")], "not a learning curve"),
     "grades": ([damaged("x/versions.json", "[]")], "config.json: cannot be read"),
@@ -348,3 +348,18 @@ def test_a_section_finds_its_texts_within_the_site(
         page.goto(place.as_uri())
         expect(page.locator("#list .pair").first).to_be_visible()
         assert page.locator("#list .pair .text").first.inner_text()
+
+
+def test_an_empty_folder_is_passed_over_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, empty = tmp_path / "a.csv", tmp_path / "empty"
+    table.write_text("model,score\nx,1\n", encoding="utf-8")
+    empty.mkdir()
+    assert list(find([Given(empty), Given(table, "model")])) == ["tables"]
+    assert [each.message for each in caplog.records] == [
+        f"{empty}: no results in this folder yet: passed over"
+    ]
+    (tmp_path / "x.txt").touch()
+    with pytest.raises(InputError, match="no results that a site takes"):
+        find([Given(table, "model"), Given(tmp_path / "x.txt")])

@@ -214,6 +214,7 @@ SECTIONS = {
     "Daily": ("score", "compare", "gate", "explain", "generate", "watch", "curve"),
     "Leaderboards": (
         "report",
+        "site",
         "leaderboard",
         "plot",
         "verify",

@@ -23,6 +23,4 @@ class _Site(deferring(COMMANDS)):  # type: ignore[misc]
         return found
 
 
-app = group(
-    "Write one site of everything that a lab measures: pfgen-rs site FOLDERS… --out DIR.", _Site
-)
+app = group("Write one site of everything that a lab measures, and publish it.", _Site)

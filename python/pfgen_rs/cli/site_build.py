@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import options, process, progress, terminal
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
@@ -14,22 +14,19 @@ if TYPE_CHECKING:
 
 def build(
     places: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Argument(
             metavar="FOLDERS…",
             help="Folders and files with results: checkouts of pfgen-bench, runs, verdicts, ratings, results "
-            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, that of their names).",
+            "of llm-jp-eval, training curves, tables of others (FILE:COLUMN, that of their names). "
+            "Or one folder with a site.toml, which names them.",
         ),
-    ] = None,
+    ],
     *,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of the site, new or a site's."),
     ],
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The site's site.toml, instead of FOLDERS and options."),
-    ] = None,
     benchmark: options.BenchmarkName = None,
     aliases: Annotated[
         Path | None,
@@ -60,25 +57,25 @@ def build(
     result.json is missing or stale are scored; nothing is written beside them. What has not changed stays as
     it is. Open the site's index.html, from disk or from any server of files.
 
+    A folder with a site.toml (`site init` writes one) is a site by itself: it says what the site is made of
+    and what it says of itself. Options come before what it says.
+
     For example:
 
     - `pfgen-rs site pfgen-bench verdicts --out site`
 
     - `pfgen-rs site pfgen-bench results curves swallow.csv:model --aliases aliases.toml --out site`
+
+    - `pfgen-rs site lab --out public`
     """
-    from pfgen_rs.site.build import SitePlan, build_site
-    from pfgen_rs.site.sources import given
+    from pfgen_rs.site.build import build_site
+    from pfgen_rs.site.config import plan_of
 
-    if (config is None) == (not places):
-        raise typer.BadParameter("give either FOLDERS or --config")
-    if config is not None:
-        from pfgen_rs.site.config import read_site
-
-        plan = read_site(config).plan()
-    else:
-        plan = SitePlan([given(place) for place in places or ()], benchmark, aliases, facts)
+    plan = plan_of(places, benchmark, aliases, facts)
     steps = lambda runs: terminal.steps("writing the site:", runs)  # noqa: E731
-    print_built(build_site(plan, out, force=force, jobs=jobs, steps=steps))
+    with progress.logged("pfgen_rs.site", process.warn):
+        built = build_site(plan, out, force=force, jobs=jobs, steps=steps)
+    print_built(built)
 
 
 def print_built(built: "Built") -> None:

@@ -23,7 +23,7 @@ def init(
     place = visible(str(folder))
     process.remark(
         f"next: edit {place}/site.toml, add runs below {place}/runs, "
-        f"then: pfgen-rs site build --config {place}/site.toml --out public"
+        f"then: pfgen-rs site {place} --out public"
     )
 
 

@@ -24,12 +24,14 @@ _DPI = {"svg": SVG_DPI, "png": 150}
 def fix_layout(figure: Figure) -> None:
     """Lay a figure out for the last time.
 
-    Another pass would move things slightly, and the same figure would give different bytes.
+    Another pass would move things slightly, and the same figure would give different bytes. Without an
+    engine, saving does not draw twice.
     """
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        with style.matplotlib_settings():  # others may have an engine by default
+            figure.set_layout_engine(None)
 
 
 def finish(figure: Figure, description: str) -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pfgen_rs import InputError, Question, Result, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
@@ -212,7 +212,7 @@ SHADED = 1000
 """Number of characters of an answer that pages shade; scoring reads 200."""
 
 _BITS = 21  # of a code point
-Windows = NDArray[np.uint64]
+Windows: TypeAlias = "NDArray[np.uint64]"
 """Windows as integers: three code points of 21 bits each."""
 
 

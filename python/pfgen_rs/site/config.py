@@ -1,8 +1,10 @@
 """What a published site is told of itself: `site.toml`, a file that is checked key by key."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.source import read_toml
@@ -111,6 +113,28 @@ def read_site(path: str | Path) -> SiteConfig:
     except InputError as error:
         raise InputError(error.problem, path=error.path or file) from None
     return found
+
+
+def plan_of(
+    places: Sequence[Path],
+    benchmark: str | None = None,
+    aliases: Path | None = None,
+    facts: Path | None = None,
+) -> SitePlan:
+    """Returns the plan of a site from folders and files with results, or from one folder with a `site.toml`.
+
+    What is given beside a `site.toml` comes before what it says. Raises as `read_site` does, and `InputError`
+    for a `site.toml` among other places.
+    """
+    whole = [place for place in places if place.name == FILE or (place / FILE).is_file()]
+    if whole and len(places) > 1:
+        problem = (
+            f"is a site with a {FILE}: give it alone, and name what else there is in 'sources'"
+        )
+        raise InputError(problem, path=whole[0])
+    own: dict[str, Any] = {"benchmark": benchmark, "aliases": aliases, "facts": facts}
+    plan = read_site(whole[0]).plan() if whole else SitePlan([given(place) for place in places])
+    return replace(plan, **{key: value for key, value in own.items() if value is not None})
 
 
 def _check(found: SiteConfig) -> None:

@@ -28,6 +28,7 @@ from pfgen_rs.io.text import shortened
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.report.site.model_facts import parameters_in_name
 
+_NAMED = 8  # names in a message; the page about the site lists all
 _DATE = re.compile(r"[-_. ](20\d\d)-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])$")
 _END = re.compile(r"[-_. ]hf$")
 _FOLDER = re.compile(r"--|__")
@@ -121,7 +122,8 @@ class Matching:
 
 
 def _named(names: Sequence[str]) -> str:
-    return ", ".join(repr(shortened(name)) for name in names)
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(repr(shortened(name)) for name in names[:_NAMED]) + more
 
 
 def match(

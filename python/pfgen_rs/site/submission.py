@@ -7,17 +7,18 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve, score_file
-from pfgen_rs.errors import PfgenError
+from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import expand_runs, stated_model
 from pfgen_rs.io.text import counted, inert, shortened
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
 from pfgen_rs.runs.result import Result
-from pfgen_rs.verify import Difference, verify
+from pfgen_rs.verify import Difference, verify_scored
 
 N, COVERAGE = 8, 0.6
 """An answer is near a text if it has this share of its n-grams (`leaks`): up to about four letters differ."""
@@ -105,7 +106,7 @@ class _Run(NamedTuple):
 
 def check_runs(
     runs: Iterable[str],
-    against: Iterable[str] = (),
+    against: Sequence[str] = (),
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     *,
     facts: ModelFacts | None = None,
@@ -116,8 +117,11 @@ def check_runs(
     Yields a submission for each run. Runs that cannot be read fail; those of `against` are left out, with a
     warning. A submitted run may lie below `against`; submitted runs are held against each other, too.
     `facts`: what is known of models. Memory: the answers of the submitted runs and of one other. Raises
-    `BenchmarkError`, and `InputError` for paths without runs.
+    `BenchmarkError`, and `InputError` for folders `against` that do not exist.
     """
+    for folder in against:
+        if not Path(folder).exists():
+            raise InputError("no such folder to check against", path=folder)
     loaded, known = resolve(benchmark, None), bundled_facts() if facts is None else facts
     submitted, others = (
         {os.path.realpath(path): path for path in expand_runs(each)} for each in (runs, against)
@@ -133,7 +137,7 @@ def check_runs(
     references = _near_references(list(usable.values()), loaded, threads)
     nearest = _near_others(usable, others | submitted, loaded, threads)
     for (place, run), of_references in zip(usable.items(), references, strict=True):
-        own = [*_verified(run, loaded, threads), _questions(run), _model(run, known), *_texts(run)]
+        own = [*_verified(run), _questions(run), _model(run, known), *_texts(run)]
         of_others = nearest.get(place, Finding("others", "pass", "there are no other runs"))
         signature = run.result.signature
         yield Submission(run.path, run.model, signature, [*own, of_references, of_others])
@@ -211,9 +215,9 @@ def _severity(found: Finding) -> tuple[int, float]:
 # What a run says of itself.
 
 
-def _verified(run: _Run, benchmark: Benchmark, threads: int | None) -> Iterator[Finding]:
+def _verified(run: _Run) -> Iterator[Finding]:
     try:
-        found = verify(run.path, benchmark, threads=threads)
+        found = verify_scored(run.path, run.result)
     except PfgenError as error:
         yield Finding("verify", "fail", str(error))
         return
@@ -253,10 +257,10 @@ def _model(run: _Run, facts: ModelFacts) -> Finding:
     if run.model is None:
         return Finding("model", "fail", "config.json names no model: add the key model")
     known = facts.of(run.model)
-    needed = {"parameters": "size", "released": "release"}
+    needed = {"parameters": "size", "released": "date of release"}
     unknown = [name for kind, name in needed.items() if kind not in known]
     if unknown:
-        problem = f"{' and '.join(unknown)} not known: state them in models.toml, with the source"
+        problem = f"no {' and no '.join(unknown)} known: models.toml states facts and their sources"
         return Finding("model", "note", problem)
     return Finding("model", "pass", "size and release are known")
 

@@ -1,5 +1,7 @@
 """Compares runs with each other, paired by question."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,8 +26,6 @@ _MOST_RUNS = 100
 # The smallest possible p is 1/permutations, and Holm multiplies it by the number of pairs.
 _PERMUTATIONS_A_PAIR = 4
 _SHOWN = 5  # runs in a `repr`
-_TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
-_MEANS = dict.fromkeys(("mean_a", "mean_b", "difference", "low", "high"), pl.Float64)
 _ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
 _FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 
@@ -39,7 +39,7 @@ def compare(
     permutations: int = _PERMUTATIONS,
     seed: int = 0,
     interval: Interval = "bootstrap",
-) -> "Comparison":
+) -> Comparison:
     """Compare every two of 2 to 100 runs in each metric, paired by question.
 
     Tests are corrected for all pairs of models. Pairs with a system run form a family of their own, so adding
@@ -110,7 +110,7 @@ def _compared(
     level: float,
     draws: estimates.Resampler | None,
     tests: Sequence[tuple[float, float, int]],
-) -> "tuple[list[Estimate], list[Pair]]":
+) -> tuple[list[Estimate], list[Pair]]:
     """Returns the estimate of every run, and every two of them, in one metric."""
     means = [sample.means(metric) for sample in samples]
     noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
@@ -152,7 +152,7 @@ def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[
 
 
 def _ranks(
-    found: "Sequence[Pair]", models: Sequence[bool], pairs: list[tuple[int, int]], level: float
+    found: Sequence[Pair], models: Sequence[bool], pairs: list[tuple[int, int]], level: float
 ) -> list[tuple[int, int] | None]:
     better = np.zeros((len(models), len(models)), dtype=bool)
     for pair, (i, j) in zip(found, pairs, strict=True):
@@ -217,13 +217,13 @@ class Pair:
     family: int
     minimum_detectable: float
 
-    def turned(self) -> "Pair":
+    def turned(self) -> Pair:
         """Returns the same comparison with b first."""
         return replace(
             self, a=self.b, b=self.a, difference=-self.difference, low=-self.high, high=-self.low
         )
 
-    def better_first(self) -> "Pair":
+    def better_first(self) -> Pair:
         """Returns the same comparison with the better run first."""
         return self.turned() if self.difference < 0 else self
 
@@ -322,7 +322,7 @@ def by_question(
                 difference = of_a[0] - of_b[0]
                 bounds = _bounds(difference, _welch_reach(of_a, of_b, level))
                 rows.append((*place, of_a[0], of_b[0], difference, *bounds))
-    schema = {**_TEXTS, "question_id": pl.String, "category": pl.String, **_MEANS}
+    schema = _schema(question_id=pl.String, category=pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -354,7 +354,7 @@ def by_category(
             reach = float(checks.two_sided_quantile(level, number - 1) * se)
         place = (samples[i].name, samples[j].name, metric, name, number)
         rows.append((*place, float(a.mean()), float(b.mean()), mean, *_bounds(mean, reach)))
-    schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS}
+    schema = _schema(category=pl.String, questions=pl.Int64)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -382,3 +382,13 @@ def _welch_reach(a: Moments, b: Moments, level: float) -> float | None:
         whole = int((var_a + var_b) ** 2 / below + _ROUNDING)
         freedom = max(1, min(whole, checks.MOST_FREEDOM))
     return float(checks.two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5)
+
+
+def _schema(**own: Any) -> dict[str, Any]:
+    """Returns the types of columns with means of two runs and their difference, with `own` in the middle."""
+    numbers = ("mean_a", "mean_b", "difference", "low", "high")
+    return {
+        **dict.fromkeys(("a", "b", "metric"), pl.String),
+        **own,
+        **dict.fromkeys(numbers, pl.Float64),
+    }

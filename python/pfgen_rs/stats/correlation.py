@@ -4,15 +4,18 @@ Fisher's interval assumes independent items. The bootstrap resamples groups of i
 one question, which are not independent.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.stats import checks
 
-Integers = NDArray[np.int32]
+Integers: TypeAlias = "NDArray[np.int32]"
 Bounds = tuple[float | None, float | None]
 _FEWEST = 3  # items; two points always lie on a line
 _FEWEST_FISHER = 4

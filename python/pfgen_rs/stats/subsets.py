@@ -1,5 +1,7 @@
 """Subsets of questions that rank models like the whole: found with some models, tested with others."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +71,7 @@ def subset_curve(
     }
 
 
-def _side(families: Sequence[str], random: np.random.Generator) -> "NDArray[np.bool_]":
+def _side(families: Sequence[str], random: np.random.Generator) -> NDArray[np.bool_]:
     """Returns which models choose: families in random order, as long as they are at most half of all."""
     names, codes, counts = np.unique(families, return_inverse=True, return_counts=True)
     chosen = np.zeros(len(names), dtype=bool)

@@ -73,7 +73,7 @@ _SPLITS = 100  # of models, for subsets: half a second for 500 of them
 
 def is_fitted() -> bool:
     """Whether the two-parameter model can be fitted (extra `study`), on which the page depends."""
-    return find_spec("statsmodels") is not None
+    return find_spec("scipy") is not None
 
 
 def _analysis(entries: Sequence[Entry]) -> dict[str, Any] | None:

@@ -91,7 +91,7 @@ GROUPS: Mapping[str, Text] = {
     "pfgen": ("pfgen-bench", "pfgen-bench"),
     "categories": ("カテゴリー", "Categories"),
     "facts": ("モデルの情報", "Facts"),
-    "judges": ("審査モデル", "Judges"),
+    "judges": ("審査", "Judges"),
     "jpeval": ("llm-jp-eval", "llm-jp-eval"),
     "training": ("学習", "Training"),
     "cost": ("費用", "Cost"),

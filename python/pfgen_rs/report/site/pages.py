@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-import jinja2
 from markupsafe import Markup
 
 from pfgen_rs.io.text import acts
 from pfgen_rs.report.site import payload
+
+if TYPE_CHECKING:
+    import jinja2
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
@@ -127,7 +129,9 @@ def render(
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> "jinja2.Environment":
+    import jinja2  # not needed by those who only look up strings
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pfgen_rs.report.site"),
         autoescape=True,

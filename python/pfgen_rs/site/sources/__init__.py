@@ -8,6 +8,7 @@ messages. Other packages add theirs by an entry point of the group `pfgen_rs.sit
 """
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pfgen_rs.report.site.folder import digest_of
 
 __all__ = ["Given", "Source", "find", "given", "json_keys", "read", "site_source", "state"]
 
+_LOG = logging.getLogger(__name__)
 _DEEPEST = 8  # folders within folders in which results are looked for
 _LARGEST_JSON = 4 << 20  # bytes: larger files are results with outputs, no tables
 
@@ -73,20 +75,26 @@ def site_source(
 def find(given: Iterable[Given]) -> dict[str, list[Given]]:
     """Returns what is to be read, by kind: the paths, and of folders of no kind the folders within them.
 
-    Files are of a kind where they are given themselves: what else lies in folders is no table. Raises
-    `InputError` for paths that do not exist, and where there is nothing of any kind.
+    Files are of a kind where they are given themselves: what else lies in folders is no table. Folders
+    without results are passed over, with a warning. Raises `InputError` for paths that do not exist, for
+    files of no kind, and where there is nothing of any kind.
     """
     sources = _registry.usable()
     found: dict[str, dict[Path, Given]] = {}
+    nothing: list[Path] = []
     for each in given:
         if not each.path.exists():
             raise InputError("no such file or folder", path=each.path)
         kinds = [*_kinds(each, sources.values(), _DEEPEST)]
         if not kinds:
-            known = "; ".join(f"{own.name}: {own.about}" for own in sources.values())
-            raise InputError(f"no results that a site takes, which are {known}", path=each.path)
+            nothing.append(each.path)
         for kind, own in kinds:
             found.setdefault(kind, {})[own.path.resolve()] = own
+    if unusable := [path for path in nothing if not found or path.is_file()]:
+        known = "; ".join(f"{own.name}: {own.about}" for own in sources.values())
+        raise InputError(f"no results that a site takes, which are {known}", path=unusable[0])
+    for path in nothing:
+        _LOG.warning("%s: no results in this folder yet: passed over", path)
     return {kind: list(own.values()) for kind, own in found.items()}
 
 

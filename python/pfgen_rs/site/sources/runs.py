@@ -59,7 +59,7 @@ def read_runs(given: Sequence[Given], benchmark: str | None, jobs: int | None) -
     for run in folders.values():
         found = _current(run, questions)
         if isinstance(found, Published):
-            published.append(found)
+            published.append(found.condensed())
         elif run.responses is None:
             problems.append((run.name, found))
         else:
@@ -69,9 +69,7 @@ def read_runs(given: Sequence[Given], benchmark: str | None, jobs: int | None) -
         if isinstance(result, PfgenError):
             problems.append((run.name, result))
         else:
-            published.append(result[0])
-    for each in published:
-        each.drop_samples()
+            published.append(result[0].condensed())
     return Runs(questions, data, folders, published, problems)
 
 

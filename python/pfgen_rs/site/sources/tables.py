@@ -42,7 +42,8 @@ def _names(table: BenchmarkTable, column: str | None) -> str:
         return table.find(column)
     if KEYS in table.columns:
         return KEYS
-    raise InputError(f"which column has the models' names? {table.known}", path=table.path)
+    problem = "name the column with the models' names, as in FILE:COLUMN"
+    raise InputError(f"{problem}: {table.known}", path=table.path)
 
 
 def _contribution(table: BenchmarkTable, group: str, names: str, path: Path) -> Contribution:
