@@ -61,7 +61,8 @@
     button.textContent = other === "ja" ? "日本語" : "English";
     pfgen.translate();
     const heading = document.querySelector("h1");
-    if (heading) document.title = `${pfgen.plain(heading.textContent)} · ${document.querySelector(".brand").innerText}`;
+    const brand = document.querySelector(`.brand [lang="${pfgen.language()}"]`) ?? document.querySelector(".brand");
+    if (heading) document.title = `${pfgen.plain(heading.textContent)} · ${brand.textContent}`; // nothing may be shown yet
   };
 
   document.getElementById("switches").append(button);

@@ -12,6 +12,10 @@
       document.getElementById("standing").replaceChildren(
         pfgen.tr("standing", { rank: place + 1, all: rows.length, low: own[0], high: own[1] }));
     }
-    pfgen.drawings.mount(document.getElementById("categories"), board, { kinds: ["categories"], state: { model } });
+    const drawing = document.getElementById("categories");
+    const row = board.rows("best").find((each) => each.id === model);
+    const known = board.columns.some(({ group, key }) => group === "categories" && (row?.get(key) ?? null) !== null);
+    if (known) pfgen.drawings.mount(drawing, board, { kinds: ["categories"], state: { model } });
+    else drawing.remove();
   });
 })();

@@ -1,0 +1,182 @@
+"""Every kind of page of a whole site in a real browser: fit, themes, languages, links, print, axe."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from boards import made_board, write_board
+from browser import NewPage, Page, expect, served
+from site_samples import Elements
+from whole_site import build_everything
+
+pytestmark = pytest.mark.browser
+
+KINDS = {
+    "overview": "index.html",
+    "models": "models/index.html",
+    "model": "models/*a-7b*/index.html",
+    "compare": "compare/index.html",
+    "questions": "benchmark/index.html",
+    "judges": "judges/index.html",
+    "verdicts": "judges/demo-careful*/index.html",
+    "tasks": "tasks/index.html",
+    "report": "tasks/*/index.html",
+    "training": "training/index.html",
+    "curve": "training/*/index.html",
+    "figures": "plots/index.html",
+    "about": "about/index.html",
+    "run": "runs/*/index.html",
+}
+AXE = "async (o) => (await axe.run(o)).violations.map((v) => [v.id, v.nodes[0].target.join(' ')])"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of one of each kind of result."""
+    return build_everything(tmp_path_factory.mktemp("everything"))
+
+
+def pages(site: Path) -> dict[str, Path]:
+    return {kind: min(site.glob(pattern)) for kind, pattern in KINDS.items()}
+
+
+def visited(page: Page, site: Path) -> Iterator[tuple[str, Page]]:
+    """The page at each kind of page, once it is ready."""
+    for kind, path in pages(site).items():
+        page.goto(path.as_uri())
+        page.locator("#switches :is(button, select)").first.wait_for()
+        yield kind, page
+
+
+@pytest.mark.parametrize(
+    ("scheme", "rules"), [("light", {}), ("dark", {"runOnly": ["color-contrast"]})]
+)
+def test_axe_finds_nothing(new_page: NewPage, site: Path, scheme: Any, rules: Any) -> None:
+    package = pytest.importorskip("axe_playwright_python")
+    axe = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    found = {}
+    for kind, page in visited(new_page(color_scheme=scheme, bypass_csp=True), site):
+        page.evaluate(axe)
+        found[kind] = page.evaluate(AXE, rules)
+    assert {kind: own for kind, own in found.items() if own} == {}
+
+
+@pytest.mark.parametrize(("width", "locale"), [(390, "ja"), (2560, "en-GB")])
+def test_pages_fit(new_page: NewPage, site: Path, width: int, locale: str) -> None:
+    page = new_page(viewport={"width": width, "height": 900}, locale=locale)
+    found = {
+        kind: page.evaluate("document.documentElement.scrollWidth")
+        for kind, _ in visited(page, site)
+    }
+    assert {kind: own for kind, own in found.items() if own > width} == {}
+
+
+def test_links_lead_somewhere_within_the_site(site: Path) -> None:
+    """Every target is there and relative; only the paper about the benchmark lies elsewhere."""
+    broken, away, reached = [], set(), set()
+    for path in site.rglob("*.html"):
+        elements = Elements(path.read_bytes())
+        policy = [own["content"] for own, _ in elements.named("meta") if own.get("http-equiv")]
+        assert len(policy) == 1, path
+        assert str(policy[0]).startswith("default-src 'none'"), path
+        for _, attributes, _ in elements.found:
+            assert "style" not in attributes, path
+            for link in filter(None, (attributes.get("href"), attributes.get("src"))):
+                parts = urlsplit(link)
+                target = (path.parent / unquote(parts.path)).resolve()
+                if parts.scheme:
+                    away.add(link.partition(":")[0] if parts.scheme == "data" else link)
+                elif parts.path and not (
+                    target.is_file() and target.is_relative_to(site.resolve())
+                ):
+                    broken.append((path, link))
+                else:
+                    reached.add(target)
+    assert broken == []
+    assert away <= {"data", "https://arxiv.org/abs/2502.09316"}
+    assert reached >= {path.resolve() for path in site.rglob("*.html")}
+
+
+def test_one_navigation_and_settings_go_along(new_page: NewPage, site: Path) -> None:
+    page, seen = new_page(locale="en-GB"), set()
+    for kind, _ in visited(page, site):
+        seen.add(tuple(page.locator("header nav a").all_inner_texts()))
+        assert page.locator('header nav a[aria-current="page"]').count() == (kind != "run"), kind
+        assert page.title().endswith("Our board"), kind
+    assert len(seen) == 1
+    page.locator("#theme").click()
+    page.locator("#language").click()
+    for name in KINDS:
+        if not page.locator(f'header nav a[data-page="{name}"]').count():
+            continue
+        page.locator(f'header nav a[data-page="{name}"]').click()
+        assert page.url.split("?")[0].endswith(KINDS[name])
+        state = page.evaluate(
+            "[document.documentElement.dataset.theme, document.documentElement.lang]"
+        )
+        assert state == ["dark", "ja"], name
+
+
+def test_without_scripts_pages_say_what_they_have(new_page: NewPage, site: Path) -> None:
+    page = new_page(java_script_enabled=False)
+    for kind, path in pages(site).items():
+        page.goto(path.as_uri())
+        assert page.locator("h1").first.is_visible(), kind
+        assert page.locator("header nav a").first.is_visible(), kind
+        assert len(page.locator("main").inner_text()) > 40, kind
+
+
+@pytest.mark.parametrize("kind", ["models", "model"])
+def test_print_has_the_tables_and_no_controls(page: Page, site: Path, kind: str) -> None:
+    page.goto(pages(site)[kind].as_uri())
+    page.locator("#switches button").first.wait_for()
+    page.emulate_media(media="print")
+    expect(page.locator("main table").first).to_be_visible()
+    expect(page.locator("#switches")).to_be_hidden()
+    assert page.locator("body").evaluate("(own) => getComputedStyle(own).backgroundColor") in (
+        "rgba(0, 0, 0, 0)",
+        "rgb(255, 255, 255)",
+    )
+
+
+def test_hostile_names_and_answers_act_nowhere(new_page: NewPage, tmp_path: Path) -> None:
+    folder = build_everything(tmp_path, hostile=True)
+    page = new_page(viewport={"width": 390, "height": 844})
+    patterns = ("index.html", "*/index.html", "[jt]*/*/index.html", "runs/*/index.html")
+    places = [path for pattern in patterns for path in folder.glob(pattern)]
+    for path in [*places, *list(folder.glob("models/*/index.html"))[:4]]:
+        page.goto(path.as_uri())
+        page.locator("#switches button").first.wait_for()
+        attacks = "script:has-text('alert'):not(body > *), iframe, [onload], [onerror], img[src=x]"
+        assert page.locator("main").locator(attacks).count() == 0, path
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_the_first_view_comes_within_a_second_on_a_slow_line(
+    new_page: NewPage, tmp_path: Path
+) -> None:
+    """1.6 Mbit/s, 150 ms of latency, uncompressed; the table of 528 models."""
+    place = write_board(tmp_path, made_board(528))
+    with served(tmp_path) as home:
+        page = new_page(home=home)
+        line = page.context.new_cdp_session(page)
+        line.send("Network.enable")
+        rates = {"downloadThroughput": 200_000, "uploadThroughput": 94_000}
+        line.send("Network.emulateNetworkConditions", {"offline": False, "latency": 150, **rates})
+        page.goto(home + place.relative_to(tmp_path).as_posix())
+        [first] = page.evaluate(
+            "performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)"
+        )
+    assert 150 < first < 1000
+
+
+def test_a_model_without_categories_has_no_drawing_of_them(page: Page, site: Path) -> None:
+    for name, count in (("a-7b", 1), ("kaede", 0)):
+        page.goto(min(site.glob(f"models/*{name}*/index.html")).as_uri())
+        expect(
+            page.locator("#categories svg").first if count else page.locator("#facts, h1")
+        ).to_be_visible()
+        expect(page.locator("#categories")).to_have_count(count)
