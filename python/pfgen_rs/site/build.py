@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pfgen_rs.drawing.style import drawn_with
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
@@ -48,7 +47,7 @@ class SitePlan:
         known = [(str(each.path), each.names) for each in self.given]
         about = [repr(self.about), self.style, self.benchmark]
         files = sources.state([*(each.path for each in self.given), *beside])
-        return digest_of(code_digest(), drawn_with(), known, about, files)
+        return digest_of(code_digest(), known, about, files)
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,6 @@ def build_site(
         None if runs is None else runs.benchmark,
         own.samples,
         own.answers_per_question,
-        plots=True,
         look=plan.look,
         lead=next(iter(plan.about.about.paragraphs), None),
         pages=_pages(plan, board, matching, facts),
