@@ -72,6 +72,8 @@ def identity(name: str) -> Identity:
 
 def _agree(one: Identity, other: Identity) -> bool:
     """Whether two identities with the same words say nothing different."""
+    if (one.points is None) != (other.points is None) and one.size != other.size:
+        return False  # "m1.5b" is no "m1-5b"
     pairs = zip(one[1:], other[1:], strict=True)
     return all(a is None or b is None or a == b for a, b in pairs)
 
