@@ -23,7 +23,7 @@ from site_samples import HOSTILE
 
 BOARD = made_board(120, seed=3)
 KINDS = {column["key"]: column for column in COLUMNS}
-RANGES = {"own": stats.own_rank_ranges}
+RANGES = {"own": stats.own_rank_ranges, "joint": stats.rank_ranges}
 PHONE = {"width": 390, "height": 844}
 Row = dict[str, Any]
 
@@ -128,14 +128,14 @@ def expected(board: Board, filters: Mapping[str, Any], choice: str = "best") -> 
     means = [board["means"][run] for run in tested]
     ranges = {
         key: dict(zip(tested, of(means) if means else [], strict=True))
-        for key, of in RANGES.items()
+        for key, of in {**RANGES, "tier": stats.tiers}.items()
     }
     return [
         {
             "name": board["models"]["name"][model],
             "rank": ranked.index(run) + 1 if run in ranked else None,
             "score": None if run is None else scores[run],
-            **{key: None if run is None else ranges[key].get(run) for key in RANGES},
+            **{key: None if run is None else found.get(run) for key, found in ranges.items()},
         }
         for model, run in kept
     ]
@@ -147,7 +147,11 @@ def seen(rows: Sequence[Row]) -> list[Row]:
         return None if low is None else (low, high)
 
     return [
-        {**{k: row[k] for k in ("name", "rank", "score")}, **{k: both(row, k) for k in RANGES}}
+        {
+            **{k: row[k] for k in ("name", "rank", "score")},
+            **{k: both(row, k) for k in RANGES},
+            "tier": row.get("tier"),
+        }
         for row in rows
     ]
 
@@ -180,7 +184,9 @@ def test_ranks_within_filters_are_those_of_python(page: Page, address: str, choi
     kept = 0
     opened(page, address)
     for filters in [{}, *(made_filter(chance) for _ in range(16))]:
-        page.evaluate(TURNED, query(filters=filters, choice=choice))
+        page.evaluate(
+            TURNED, query(filters=filters, choice=choice, columns=["ranks", "tier", "score"])
+        )
         wanted = expected(BOARD, filters, choice)
         found = settled(page, lambda: seen(shown(page)), wanted)
         assert found == wanted, filters

@@ -122,6 +122,7 @@ def test_llm_jp_eval_has_means_of_its_samples(tmp_path: Path) -> None:
     results = [result_of_1_3_0(path, seed=i) for i, path in enumerate(paths)]
     [(label, own)] = contributed(*paths).items()
     assert label == "llm-jp-eval"
+    assert [*contributed(tmp_path)] == [label], "result files are found in folders, too"
     assert [*own.rows] == ["org--m0", "org--m1"]
     for (_, row), result in zip(own.rows.items(), results, strict=True):
         for task in ("jamp", "jcommonsenseqa", "mawps"):

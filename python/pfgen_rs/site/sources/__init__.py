@@ -48,25 +48,26 @@ Reader = Callable[[Sequence[Given]], Iterable[tuple[str, Contribution]]]
 class Source:
     """A kind of results. `about`: what its paths are, for messages. `recognises`: whether a path is one.
 
-    `read`: yields what they contribute, by labels that differ; raises `InputError` with the path.
+    `in_folders`: whether its files are taken from folders, too, by what is in them. `read`: yields what they contribute, by labels that differ; raises `InputError` with the path.
     """
 
     name: str
     about: str
     recognises: Callable[[Path], bool]
     read: Reader
+    in_folders: bool
 
 
 _registry: Registry[Source] = Registry("kind of results", __name__, "pfgen_rs.site_sources")
 
 
 def site_source(
-    name: str, *, about: str, recognises: Callable[[Path], bool]
+    name: str, *, about: str, recognises: Callable[[Path], bool], in_folders: bool = False
 ) -> Callable[[Reader], Reader]:
     """Register the decorated reader as a kind of results."""
 
     def register(read: Reader) -> Reader:
-        _registry.add(name, Source(name, about, recognises, read))
+        _registry.add(name, Source(name, about, recognises, read, in_folders))
         return read
 
     return register
@@ -86,7 +87,8 @@ def section(
 def find(given: Iterable[Given]) -> dict[str, list[Given]]:
     """Returns what is to be read, by kind: the paths, and of folders of no kind the folders within them.
 
-    Files are of a kind where they are given themselves: what else lies in folders is no table. Folders
+    Files are of a kind where they are given themselves, and in folders if the kind says so: what else lies
+    in folders is no table. Folders
     without results are passed over, with a warning. Raises `InputError` for paths that do not exist, for
     files of no kind, and where there is nothing of any kind.
     """
@@ -117,6 +119,10 @@ def _kinds(given: Given, sources: Iterable[Source], depth: int) -> Iterator[tupl
         for path in sorted(given.path.iterdir()):
             if path.is_dir() and not path.name.startswith(".") and not _is_apart(path):
                 yield from _kinds(given._replace(path=path), sources, depth - 1)
+            elif path.is_file():
+                own = next((s for s in sources if s.in_folders and s.recognises(path)), None)
+                if own is not None:
+                    yield own.name, given._replace(path=path)
 
 
 def _is_apart(place: str | os.PathLike[str]) -> bool:

@@ -32,6 +32,7 @@ def _recognises(path: Path) -> bool:
     "llm-jp-eval",
     about="folders of llm-jp-eval run or score, and result files (.json)",
     recognises=_recognises,
+    in_folders=True,
 )
 def read_results(given: Sequence[Given]) -> Iterator[tuple[str, Contribution]]:
     """Yield the figures of runs of each profile and split, with their reports of up to 100 runs."""

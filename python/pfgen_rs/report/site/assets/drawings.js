@@ -4,7 +4,7 @@
   const library = "assets/vendor/d3-7b0ff623.js"; // `.ci/bundle-d3` writes its name
   const mostRows = 300; // of the table on the page; the CSV file has all
   const gap = 18; // at both sides of a drawing
-  const looks = "fill fill-opacity stroke stroke-width stroke-dasharray font-size font-family font-weight paint-order".split(" ");
+  const looks = "fill fill-opacity opacity stroke stroke-width stroke-dasharray font-size font-family font-weight paint-order".split(" ");
   const kinds = [];
   let loading = null;
 

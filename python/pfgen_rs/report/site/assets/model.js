@@ -1,12 +1,13 @@
 // The page of a model: its rank among all models of the site, and its categories beside theirs.
 (() => {
   const { board: name, means, model } = pfgen.data("page");
-  Promise.all([pfgen.load(name), pfgen.load(means)]).then(([payload, found]) => {
-    const board = pfgen.board(payload, found);
+  pfgen.loadEach(document.getElementById("standing"), [name, means], 1).then((loaded) => {
+    if (!loaded) return;
+    const board = pfgen.board(...loaded);
     const rows = board.rows("best").filter((row) => !row.system && row.get("score") !== null);
     const place = rows.findIndex((row) => row.id === model);
     const tested = rows.filter((row) => row.means);
-    const ranks = pfgen.ranking(tested.map((row) => row.means), payload.level);
+    const ranks = pfgen.ranking(tested.map((row) => row.means), board.level);
     const own = ranks.own([...tested.keys()])[tested.indexOf(rows[place])];
     if (place >= 0 && own) {
       document.getElementById("standing").replaceChildren(
