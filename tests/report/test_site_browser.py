@@ -1,5 +1,6 @@
 """The first page and the benchmark page in a real browser."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,12 @@ def test_the_policy_stops_what_is_not_ours(new_page: NewPage, folder: Path, tmp_
         "<script>window.bad = 1</script><img src=x onerror='window.bad = 1'>"
         "<style>body { color: red }</style><img src='https://example.com/x'></main>"
     )
-    (tmp_path / "index.html").write_text(content.replace("</main>", attack), encoding="utf-8")
+    place = shutil.copytree(folder, tmp_path / "site")
+    (place / "index.html").write_text(content.replace("</main>", attack), encoding="utf-8")
     page = new_page(home="https://example.com", expected="Content Security Policy")
     stopped: list[str | None] = []
     page.on("requestfailed", lambda request: stopped.append(request.failure))
-    overview(page, tmp_path)
+    overview(page, place)
     assert page.evaluate("window.bad") is None
     assert page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     assert settled(page, lambda: list(stopped), ["csp", "csp"]) == ["csp", "csp"]

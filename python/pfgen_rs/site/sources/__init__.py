@@ -48,7 +48,8 @@ Reader = Callable[[Sequence[Given]], Iterable[tuple[str, Contribution]]]
 class Source:
     """A kind of results. `about`: what its paths are, for messages. `recognises`: whether a path is one.
 
-    `in_folders`: whether its files are taken from folders, too, by what is in them. `read`: yields what they contribute, by labels that differ; raises `InputError` with the path.
+    `in_folders`: whether its files are taken from folders, too, by what is in them. `read`: yields what they
+    contribute, by labels that differ; raises `InputError` with the path.
     """
 
     name: str
