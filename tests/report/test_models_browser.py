@@ -126,9 +126,10 @@ def expected(board: Board, filters: Mapping[str, Any], choice: str = "best") -> 
     ranked = [run for _, run in kept if run is not None and not board["runs"]["system"][run]]
     tested = [run for run in ranked if board["means"][run] is not None]
     means = [board["means"][run] for run in tested]
+    places: Mapping[str, Callable[..., Sequence[Any]]] = {**RANGES, "tier": stats.tiers}
     ranges = {
         key: dict(zip(tested, of(means) if means else [], strict=True))
-        for key, of in {**RANGES, "tier": stats.tiers}.items()
+        for key, of in places.items()
     }
     return [
         {
