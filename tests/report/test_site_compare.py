@@ -307,18 +307,18 @@ def test_back_returns_to_the_runs_before(page: Page, folder: Path) -> None:
 
 
 def test_the_header_hands_on_the_chosen_runs(page: Page, folder: Path) -> None:
-    page.goto(f"{(folder / 'index.html').as_uri()}?lang=en&runs=all")
+    page.goto(f"{(folder / 'models' / 'index.html').as_uri()}?lang=en&choice=all")
     header = page.get_by_role("navigation")
     header.get_by_role("link", name="Compare").click()
     expect(page).to_have_url(re.compile(r"/compare/index.html\?lang=en$"))
     opened(page, folder, f"?lang=en#runs={runs(0, 3, 4)}", 3)
     page.locator(".chips button").nth(1).click()
     expect(page.locator(".chips li")).to_have_count(2)
-    header.get_by_role("link", name="Leaderboard").click()
+    header.get_by_role("link", name="Models").click()
     expect(page.locator(".tray li")).to_have_count(2)
     tray = [text.removesuffix("×").strip() for text in page.locator(".tray li").all_inner_texts()]
     assert tray == [LABELS[0], LABELS[4]]
-    page.get_by_role("checkbox", name=ENTRIES[5].model).first.check()
+    page.locator("tr", has_text=LABELS[5]).locator("input").first.check()
     header.get_by_role("link", name="Compare").click()
     expect(page.locator("#answers .answer")).to_have_count(3)
     assert chips(page) == [LABELS[number] for number in (0, 4, 5)]

@@ -71,9 +71,10 @@ def by_rank(result: Result, question: str) -> list[str]:
     return frame.sort("average", descending=True, maintain_order=True)["answer"].to_list()
 
 
-def test_the_leaderboard_leads_to_a_run(page: Page, folder: Path) -> None:
-    page.goto((folder / "index.html").as_uri())
-    page.get_by_role("link", name=ENTRIES[1].model).click()
+def test_the_table_of_models_leads_to_a_run(page: Page, folder: Path) -> None:
+    page.goto((folder / "models" / "index.html").as_uri())
+    page.get_by_role("link", name=ENTRIES[1].model).first.click()
+    page.get_by_role("link", name=ENTRIES[1].run).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("mini/careless")
     expect(page.locator("#list .answer")).to_have_count(5)
 

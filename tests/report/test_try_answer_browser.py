@@ -19,6 +19,7 @@ from pfgen_rs.report.site.benchmark_page import (
     references_payload,
     references_payload_name,
 )
+from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.report.site.payload import payload_file
 
 SAMPLE = "光合成とは、植物が光で二酸化炭素と水から糖をつくり、酸素が出る働きです。"
@@ -41,7 +42,9 @@ def written(folder: Path, benchmark: Benchmark, samples: Mapping[str, str] | Non
     """Write the page of a benchmark with its payloads; returns its address."""
     place = folder / "benchmark"
     place.mkdir(parents=True)
-    (place / "index.html").write_bytes(benchmark_page(benchmark, samples=samples))
+    (place / "index.html").write_bytes(
+        benchmark_page(benchmark, frame=Frame("../"), samples=samples)
+    )
     for question in benchmark:
         name = references_payload_name(question)
         content = payload_file(name, references_payload(question))

@@ -26,7 +26,6 @@ KINDS = {
     "report": "tasks/*/index.html",
     "training": "training/index.html",
     "curve": "training/*/index.html",
-    "figures": "plots/index.html",
     "about": "about/index.html",
     "run": "runs/*/index.html",
 }

@@ -143,7 +143,7 @@
 
   const draw = () => {
     showChosen(state.runs);
-    pfgen.address.lead("leaderboard", state.runs.length ? `?chosen=${state.runs.map((number) => encodeURIComponent(runOf(number).slug)).join("+")}` : "");
+    pfgen.address.lead("models", state.runs.length ? `?chosen=${state.runs.map((number) => encodeURIComponent(runOf(number).slug)).join("+")}` : "");
     if (state.pair) fillForms();
     drawFigures();
     if (!figures.hidden) drawAnswers();
