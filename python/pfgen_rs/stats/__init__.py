@@ -20,6 +20,7 @@ __all__ = [
     "estimate",
     "from_summary",
     "holm",
+    "item_analysis",
     "own_rank_ranges",
     "plan_trials",
     "rank_ranges",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import METRICS
     from pfgen_rs.stats.comparing import Comparison, Pair, compare
     from pfgen_rs.stats.estimates import Estimate, Sample, estimate, from_summary
+    from pfgen_rs.stats.items import item_analysis
     from pfgen_rs.stats.permutation import benjamini_hochberg, holm, sign_flip
     from pfgen_rs.stats.planning import Plan, Step, plan_trials
     from pfgen_rs.stats.ranking import own_rank_ranges, rank_ranges, tiers
@@ -43,6 +45,7 @@ else:  # the error of a score needs neither numpy nor the rest
         {
             "comparing": ("Comparison", "Pair", "compare"),
             "estimates": ("Estimate", "Sample", "estimate", "from_summary"),
+            "items": ("item_analysis",),
             "permutation": ("benjamini_hochberg", "holm", "sign_flip"),
             "planning": ("Plan", "Step", "plan_trials"),
             "ranking": ("own_rank_ranges", "rank_ranges", "tiers"),
