@@ -21,6 +21,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.judge import sample_path
 from pfgen_rs.report.site.board import Contribution, Section, Value
 from pfgen_rs.report.site.pages import Frame
+from pfgen_rs.site.build import SitePlan
 from pfgen_rs.site.sources import Given, find, read, state
 from pfgen_rs.training import StepEvaluator, read_curve
 from site_samples import HOSTILE, Elements
@@ -310,6 +311,21 @@ def test_damaged_files_are_refused_with_their_path(tmp_path: Path, kind: str) ->
 def test_missing_paths(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         find([Given(tmp_path / "none")])
+
+
+def test_a_site_is_stale_when_its_questions_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "set").mkdir()
+    plan = SitePlan([], benchmark=str(tmp_path / "set"))
+    states = [plan.state()]
+    (tmp_path / "set" / "Q01.json").write_text("{}", encoding="utf-8")
+    states.append(plan.state())
+    for value in ("", str(tmp_path / "set")):  # where no option names them
+        monkeypatch.setenv("PFGEN_RS_BENCHMARK", value)
+        states.append(SitePlan([]).state())
+    assert len(set(states)) == 3, "however they are named"
+    assert states[1] == states[3]
 
 
 def test_paths_given_twice_count_once(verdicts: Path) -> None:

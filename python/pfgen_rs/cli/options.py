@@ -69,6 +69,12 @@ Threads = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Number of threads (default: all cores)."),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, metavar="N", help="Number of threads (default: all cores)."
+    ),
+]
 AllowPartial = Annotated[
     bool,
     typer.Option("--allow-partial", help="Write --out even if some questions have no answers."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import process
+from pfgen_rs.cli import options, process
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
@@ -43,12 +43,7 @@ def report(
             help="Also write a website with all runs and their answers to this folder.",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Number of threads (default: all cores)."
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
 ) -> None:
     """Update a checkout of pfgen-bench, like its own `make report`.
 

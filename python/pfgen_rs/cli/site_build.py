@@ -43,12 +43,7 @@ def build(
     force: Annotated[
         bool, typer.Option("--force", help="Write everything again, even if it is up to date.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, metavar="N", help="Number of threads (default: all cores)."
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
 ) -> None:
     """Write one site of everything that a lab measures, with one navigation and one look.
 

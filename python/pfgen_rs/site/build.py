@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pfgen_rs.errors import PfgenError
+from pfgen_rs.questions.locate import ENVIRONMENT
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
@@ -43,9 +44,11 @@ class SitePlan:
 
     def state(self) -> str:
         """Returns a digest of the names, sizes and times of all files that the site is made of."""
-        beside = [path for path in (self.aliases, self.facts, self.logo) if path is not None]
+        benchmark = self.benchmark or os.environ.get(ENVIRONMENT, "")
+        questions = Path(benchmark) if benchmark and Path(benchmark).is_dir() else None
+        beside = [p for p in (self.aliases, self.facts, self.logo, questions) if p is not None]
         known = [(str(each.path), each.names) for each in self.given]
-        about = [repr(self.about), self.style, self.benchmark]
+        about = [repr(self.about), self.style, benchmark]
         files = sources.state([*(each.path for each in self.given), *beside])
         return digest_of(code_digest(), known, about, files)
 
