@@ -15,7 +15,7 @@ from pfgen_rs.report.site import charts, pages, payload
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.own_page import OwnPage
 
-_PARTS = ("charts", "windows", "inspector", "answers", "run")
+_PARTS = ("charts", "windows", "inspector", "answers", "pager", "run")
 
 
 def page_folder(run: str) -> str:

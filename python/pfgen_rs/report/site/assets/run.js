@@ -5,11 +5,8 @@
   const form = document.getElementById("choice");
   const list = document.getElementById("list");
   const found = document.getElementById("found");
-  const pager = document.getElementById("pager");
-  const onPage = 20;
   const answersName = ({ number }) => `${answersFile}#${number}`;
   const windowsName = ({ number }) => `windows/q${String(number).padStart(3, "0")}`;
-  let page = 0;
   let loaded = null; // { data, table } of the chosen question
 
   const option = ({ number, name, text }) => element("option", { value: number }, pfgen.plain(`${name} ${text}`));
@@ -24,32 +21,23 @@
     file: (a, b) => a.line - b.line,
   };
 
-  const card = (answer, query) => element("article", { class: "card answer" },
+  const card = (answer) => element("article", { class: "card answer" },
     element("h3", {}, tr("rank_of", { rank: answer.rank, total: answer.total }), " ",
       element("b", { class: "average" }, answer.average.toFixed(5)), " ",
       answer.sample < 0 ? "" : element("span", { class: "chip" }, tr(`sample_${answer.sample}`)),
       element("small", { class: "quiet" }, tr("line", { line: answer.line }))),
-    pfgen.answerText(answer, loaded.table, reading, { query }),
+    pfgen.answerText(answer, loaded.table, reading, { query: form.elements.text.value }),
     ...pfgen.answerFigures(answer, reading),
     pfgen.answerRules(answer));
 
-  const chosen = (query) => {
+  const pager = pfgen.pager(document.getElementById("answers"), (answers) => list.replaceChildren(...answers.map(card)));
+
+  const chosen = () => {
+    const query = form.elements.text.value;
     const rows = form.elements.show.value === "samples" ? new Set(loaded.data.quantiles) : loaded.data.texts.keys();
     return [...rows].filter((row) => loaded.data.texts[row].includes(query))
       .map((row) => pfgen.answer(loaded.data, row)).sort(orders[form.elements.order.value]);
   };
-
-  const turn = (step, label) => element("button", {
-    type: "button",
-    disabled: page + step < 0 || page + step >= pages,
-    onclick: () => {
-      page += step;
-      show();
-      document.getElementById("answers").scrollIntoView();
-      (pager.querySelector(step > 0 ? "button:last-child:enabled" : "button:first-child:enabled") ?? pager.querySelector("button:enabled"))?.focus({ preventScroll: true });
-    },
-  }, tr(label));
-  let pages = 1;
 
   const notes = (count) => {
     const { data } = loaded;
@@ -62,13 +50,8 @@
 
   const show = () => {
     if (!loaded) return;
-    const query = form.elements.text.value;
-    const answers = chosen(query);
-    pages = Math.max(Math.ceil(answers.length / onPage), 1);
-    page = Math.min(page, pages - 1);
-    list.replaceChildren(...answers.slice(page * onPage, (page + 1) * onPage).map((answer) => card(answer, query)));
-    pager.replaceChildren(turn(-1, "previous"), tr("page_of", { page: page + 1, pages }), turn(1, "next"));
-    pager.hidden = pages === 1;
+    const answers = chosen();
+    pager.open(answers);
     notes(answers.length);
   };
 
@@ -76,15 +59,9 @@
     form.elements.question.value = question.number;
     document.getElementById("asked").replaceChildren(pfgen.shown(question.text, "ja")); // printed, where choices are not
     loaded = null;
-    page = 0;
     const values = await pfgen.loadEach(list, [answersName(question), windowsName(question)]);
     if (!values || Number(form.elements.question.value) !== question.number) return; // or another was chosen
     loaded = { data: values[0], table: pfgen.windowTable(values[1]) };
-    show();
-  };
-
-  const again = () => {
-    page = 0;
     show();
   };
 
@@ -139,13 +116,13 @@
   for (const name of ["show", "order"]) {
     form.elements[name].addEventListener("change", () => {
       remember(false);
-      again();
+      show();
     });
   }
   form.elements.text.addEventListener("input", pfgen.later(() => {
     if (form.elements.text.value) form.elements.show.value = "all";
     remember(true);
-    again();
+    show();
   }));
   addEventListener("hashchange", () => named().question && goTo());
   addEventListener("popstate", () => {

@@ -6,11 +6,7 @@
   const shown = { ArrowRight: "→", ArrowLeft: "←" };
   let actions = []; // [keys, name of what they do, action]
 
-  try {
-    on.checked = localStorage.getItem("pfgen.keys") !== "off";
-  } catch {
-    on.checked = true; // storage may be forbidden
-  }
+  on.checked = pfgen.kept("keys") !== "off";
 
   /** Let keys do something; before, they may have done something else. */
   pfgen.setKeys = (table) => {
