@@ -15,7 +15,7 @@ from pfgen_rs.report.site import charts, pages, payload
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.own_page import OwnPage
 
-_PARTS = ("charts", "windows", "inspector", "answers", "pager", "run")
+_PARTS = ("charts", "windows", "inspector", "answers", "run")
 
 
 def page_folder(run: str) -> str:
@@ -78,7 +78,7 @@ def run_page(
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="",
+        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,

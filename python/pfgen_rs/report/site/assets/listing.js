@@ -1,127 +1,108 @@
-// A list of entries whose texts lie in chunks that are loaded on demand: filtered, ordered, searched, in pages.
+// A list of entries whose texts lie in chunks that are loaded on demand: filtered, ordered, searched, in pages. What is chosen
+// stands in the address.
 (() => {
   const { element, tr } = pfgen;
   const keptChunks = 48; // in memory at the same time
-  const atOnce = 4; // chunks that a search loads together
   const form = document.getElementById("filters");
   const list = document.getElementById("list");
   const found = document.getElementById("found");
-  const plain = (text) => text.normalize("NFKC").toLowerCase();
 
-  // What is chosen stands in the address
-
-  const fields = () => [...form.querySelectorAll("[name]")];
-
-  /** By the name of a field: its value, or those of the boxes that are ticked and offered. */
-  const chosen = () => {
-    const values = new FormData(form);
-    return Object.fromEntries(fields().map(({ name }) => [name, values.getAll(name).join(" ")]));
+  /** Loads a chunk by its number, and forgets those that were not used for the longest time. */
+  const chunkLoader = (names) => {
+    const recent = new Set(); // numbers of chunks, the last used ones last
+    return (number) => {
+      recent.delete(number);
+      recent.add(number);
+      for (const old of [...recent].slice(0, -keptChunks)) {
+        recent.delete(old);
+        pfgen.forget(names[old]);
+      }
+      return pfgen.load(names[number]);
+    };
   };
 
-  const restore = () => {
-    for (const field of fields()) {
-      const given = pfgen.address.get(field.name);
-      if (!given) continue;
-      if (field.type === "checkbox") field.checked = given.split(" ").includes(field.value);
-      else if (!field.options || [...field.options].some(({ value }) => value === given)) field.value = given; // else of another page
-    }
+  /** Whether each word is in some text. */
+  const hasAll = (words, texts) => {
+    const known = texts.map(pfgen.searched);
+    return words.every((word) => known.some((text) => text.includes(word)));
   };
 
   /**
-   * A list of `size` rows of an index. `kind`: names it in strings; `top`: its heading; `chunks`: names of payloads, of which
-   * number i begins with the row `starts[i]`. `entry(chunk, place)`: the texts of a row by its place in its chunk;
-   * `texts(row, entry)`: those that are searched, without an entry only those of the index; `rows(isFound)`: those to show,
-   * and `key(row)`: a number that orders them; `card(row, entry)` shows one; `changed(event)`: called before other choices are shown.
+   * A list of `size` rows of an index. `kind`: names it in strings, and its heading; `chunks`: names of payloads, of which number i
+   * begins with the row `starts[i]`. `entry(chunk, place)`: the texts of a row by its place in its chunk; `texts(row, entry)`:
+   * those that are searched, without an entry only those of the index; `matching(isFound)`: rows to show, and `key(row)`: a number
+   * that orders them; `card(row, entry)` shows one; `changed(event)`: called before other choices are shown.
    */
-  pfgen.listing = ({ kind, top, size, chunks, starts, entry, texts, rows, key, card, changed }) => {
-    const recent = new Set(); // numbers of chunks, the last used ones last
+  pfgen.listing = ({ kind, size, chunks, starts, entry, texts, matching, key, card, changed }) => {
+    const fields = pfgen.fields([...form.querySelectorAll("[name]")]);
+    const chunk = chunkLoader(chunks);
     let hits = { query: "" }; // and `rows`: what the search of all texts found
     let isFound = () => true;
+    let search = 0;
 
-    /** The name of a chunk that is used now; the one that was not used for the longest time is forgotten. */
-    const used = (number) => {
-      recent.delete(number);
-      recent.add(number);
-      const [oldest] = recent;
-      if (recent.size > keptChunks) {
-        recent.delete(oldest);
-        pfgen.forget(chunks[oldest]);
-      }
-      return chunks[number];
+    /** Promise of the texts of a row. */
+    const entryOf = async (row) => {
+      const number = starts.findLastIndex((start) => start <= row);
+      return entry(await chunk(number), row - starts[number]);
     };
 
-    const chunkOf = (row) => starts.findLastIndex((start) => start <= row);
-    const entryOf = (row, chunk) => entry(chunk, row - starts[chunkOf(row)]);
+    const draw = async (rows) => {
+      const entries = await pfgen.awaited(list, Promise.all(rows.map(entryOf)));
+      if (!entries) return;
+      const cards = rows.map((row, i) => card(row, entries[i]));
+      list.replaceChildren(...(cards.length ? cards : [element("p", { class: "quiet" }, tr(`no_${kind}`))]));
+    };
 
-    const pager = pfgen.pager(document.getElementById(top), async (shown) => {
-      const values = await pfgen.loadEach(list, shown.map((row) => used(chunkOf(row))));
-      if (!values) return; // something else was asked for meanwhile, or a file is missing
-      list.replaceChildren(...shown.map((row, i) => card(row, entryOf(row, values[i]))));
-      if (!shown.length) list.append(element("p", { class: "quiet" }, tr(`no_${kind}`)));
-    });
+    const paged = pfgen.paged(document.getElementById("pager"), draw, document.getElementById(kind));
 
-    const has = (words, own) => words.every((word) => own.some((text) => text.includes(word)));
-
-    /** The rows whose texts have all words, `null` if something else was asked for meanwhile, or a file is missing. */
+    /** The rows whose texts have all words, or `null` if another search has begun. */
     const searched = async (words) => {
-      const result = new Set();
-      for (let first = 0; first < chunks.length; first += atOnce) {
-        if (chunks.length > atOnce) found.replaceChildren(tr("searching", { n: first, all: chunks.length }));
-        const numbers = [...chunks.keys()].slice(first, first + atOnce);
-        const values = await pfgen.loadEach(list, numbers.map(used));
-        if (!values) return null;
-        for (let row = starts[first]; row < (starts[first + atOnce] ?? size); row += 1) {
-          if (has(words, texts(row, entryOf(row, values[chunkOf(row) - first])).map(plain))) result.add(row);
+      const own = search;
+      const rows = new Set();
+      for (const [number, start] of starts.entries()) {
+        if (chunks.length > 4) found.replaceChildren(tr("searching", { n: number, all: chunks.length }));
+        const value = await chunk(number);
+        if (own !== search) return null;
+        if (number + 1 < chunks.length) chunk(number + 1).catch(() => null); // meanwhile; awaited next
+        for (let row = start; row < (starts[number + 1] ?? size); row += 1) {
+          if (hasAll(words, texts(row, entry(value, row - start)))) rows.add(row);
         }
       }
-      return result;
+      return rows;
     };
 
     /** Show what matches. */
     const update = async () => {
-      const words = plain(form.elements.text.value).split(/\s+/).filter(Boolean);
+      const words = pfgen.words(form.elements.text.value);
       const query = words.join(" ");
+      search += 1; // ends one that is going on
       if (query && (form.elements.everywhere?.checked ?? true)) {
-        const own = hits.query === query ? hits.rows : await searched(words);
-        if (!own) return;
-        hits = { query, rows: own };
-        isFound = (row) => own.has(row);
+        const rows = hits.query === query ? hits.rows : await pfgen.awaited(list, searched(words));
+        if (!rows) return;
+        hits = { query, rows };
+        isFound = (row) => rows.has(row);
       } else {
-        isFound = (row) => !query || has(words, texts(row).map(plain));
+        isFound = (row) => !query || hasAll(words, texts(row));
       }
-      const matching = rows(isFound);
-      const keys = new Map(matching.map((row) => [row, key(row)]));
-      const n = matching.length;
-      found.replaceChildren(tr(n === size ? `${kind}_found` : `${kind}_found_of`, { n, all: size }));
+      const rows = matching(isFound);
+      const keys = new Map(rows.map((row) => [row, key(row)]));
+      found.replaceChildren(tr(rows.length === size ? `${kind}_found` : `${kind}_found_of`, { n: rows.length, all: size }));
       pfgen.say(found.textContent);
-      await pager.open(matching.sort((i, j) => keys.get(i) - keys.get(j)));
+      await paged.show(rows.sort((i, j) => keys.get(i) - keys.get(j)));
     };
-
-    const usual = chosen();
-    restore();
 
     const again = (event) => {
       changed(event);
-      const values = Object.entries(chosen()).map(([name, value]) => [name, value === usual[name] ? "" : value || "-"]);
-      pfgen.address.set(Object.fromEntries(values));
+      pfgen.address.set(fields.values());
       return update();
     };
 
+    fields.recall(pfgen.address.get);
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", (event) => event.target.name === "text" || again(event));
     form.elements.text.addEventListener("input", pfgen.later(again));
     form.addEventListener("reset", () => setTimeout(again)); // it empties its fields after this event
 
-    return {
-      again,
-      update,
-      turn: pager.turn,
-
-      /** Whether the search that is shown finds a row. */
-      isFound: (row) => isFound(row),
-
-      /** Promise of the texts of a row. */
-      entry: async (row) => entryOf(row, await pfgen.load(used(chunkOf(row)))),
-    };
+    return { again, update, turn: paged.turn, entry: entryOf, isFound: (row) => isFound(row) };
   };
 })();

@@ -3,14 +3,16 @@
   const { element, drawn, tr, block } = pfgen;
   const { index: indexName, chunks } = pfgen.data("samples");
   const form = document.getElementById("filters");
-  const plots = document.getElementById("distributions");
+  const { a, b, show: kind, task, order } = form.elements;
   const unit = 10000;
   const bins = 10;
   const scale = 5; // of jsts
   let index = null;
 
-  const first = () => Number(form.elements.a.value);
-  const second = () => (form.elements.b.value === "" ? null : Number(form.elements.b.value));
+  const second = () => (b.value === "" ? null : Number(b.value));
+
+  /** The chosen runs that `has` holds for. */
+  const chosen = (has = () => true) => [...new Set([Number(a.value), second()])].filter((run) => run !== null && has(run));
   const value = (run, row) => index.values[run][row];
   const isCorrelated = (row) => index.metrics[index.task[row]] === "pearson";
 
@@ -50,37 +52,31 @@
 
   const card = (row, [input, gold, ...predictions]) => {
     const has = (run) => predictions[run] !== null;
-    const front = [first(), second()].filter((run, i, all) => run !== null && all.indexOf(run) === i && has(run));
-    const others = index.runs.map((_, run) => run).filter((run) => !front.includes(run) && has(run));
+    const front = chosen(has);
+    const others = [...index.runs.keys()].filter((run) => !front.includes(run) && has(run));
+    const beside = (...sides) => element("div", { class: "beside" }, ...sides);
+    const sides = (runs) => runs.map((run) => side(row, run, predictions[run]));
     return element("article", { class: "card sample", "data-row": row },
       element("h3", {}, `${index.tasks[index.task[row]]} ${index.number[row]}`,
         ...[index.metrics[index.task[row]]].filter(Boolean).map((metric) => element("span", { class: "chip" }, metric))),
       ...(input === null ? [] : [block(input, "text asked")]),
-      element("div", { class: "beside" },
-        element("section", { class: "side gold" }, element("h4", {}, tr("gold")), block(gold)),
-        ...front.map((run) => side(row, run, predictions[run]))),
-      ...(others.length === 0 ? [] : [pfgen.folded(tr("other_runs", { n: others.length }), () =>
-        [element("div", { class: "beside" }, ...others.map((run) => side(row, run, predictions[run])))])]));
+      beside(element("section", { class: "side gold" }, element("h4", {}, tr("gold")), block(gold)), ...sides(front)),
+      ...(others.length === 0 ? [] : [pfgen.folded(tr("other_runs", { n: others.length }), () => [beside(...sides(others))])]));
   };
 
   // The list
 
-  const values = (row) => [value(first(), row), second() === null ? null : value(second(), row)];
+  const values = (row) => [Number(a.value), second()].map((run) => (run === null ? null : value(run, row)));
 
-  const rows = (isFound) => {
-    const { show: kind, task } = form.elements;
-    return [...index.task.keys()].filter((row) =>
-      (task.value === "" || index.task[row] === Number(task.value)) && kinds[kind.value](...values(row)) && isFound(row));
-  };
+  const matching = (isFound) => [...index.task.keys()].filter((row) =>
+    (task.value === "" || index.task[row] === Number(task.value)) && kinds[kind.value](...values(row)) && isFound(row));
 
   // Distributions
 
   const counts = (run, task) => {
-    const found_in = new Array(bins).fill(0);
-    index.values[run].forEach((own, row) => {
-      if (own !== null && index.task[row] === task) found_in[Math.min(Math.floor(own * bins / unit), bins - 1)] += 1;
-    });
-    return found_in;
+    const values = index.values[run].filter((own, row) => own !== null && index.task[row] === task);
+    const bin = (own) => Math.min(Math.floor(own * bins / unit), bins - 1);
+    return Array.from({ length: bins }, (_, i) => values.filter((own) => bin(own) === i).length);
   };
 
   const histogram = (sides) => {
@@ -97,8 +93,8 @@
   };
 
   const distribution = (task) => {
-    const chosen = [first(), second()].filter((run, i, all) => run !== null && all.indexOf(run) === i);
-    const sides = chosen.map((run, i) => {
+    const runs = chosen();
+    const sides = runs.map((run, i) => {
       const own = counts(run, task);
       const n = own.reduce((sum, each) => sum + each, 0);
       return { look: "ab"[i], n, full: own.at(-1), none: own[0], shares: own.map((each) => each / Math.max(n, 1)) };
@@ -106,36 +102,33 @@
     if (!sides.length) return [];
     return [element("figure", {}, histogram(sides), element("figcaption", {},
       element("b", {}, index.tasks[task]), " ", index.metrics[task] === "pearson" ? tr("closeness") : index.metrics[task],
-      ...sides.flatMap((each, i) => [element("br"), element("span", { class: `key ${each.look}` }, `${chosen[i] + 1}`), " ",
+      ...sides.flatMap((each, i) => [element("br"), element("span", { class: `key ${each.look}` }, `${runs[i] + 1}`), " ",
         tr("lowest_and_highest", { none: each.none, full: each.full, n: each.n })])))];
   };
 
-  const showDistributions = () => plots.replaceChildren(...index.tasks.flatMap((_, task) => distribution(task)));
-
   // Choices
 
-  const changed = (event) => {
-    const { b, show: kind } = form.elements;
+  const changed = ({ target } = {}) => {
     for (const name of ["differ", "better", "worse"]) kind.querySelector(`[value=${name}]`).disabled = b.value === "";
     if (kind.selectedOptions[0]?.disabled) kind.value = "all";
-    if (event === undefined || ["a", "b"].includes(event.target?.name)) showDistributions();
+    if ([undefined, a, b].includes(target)) {
+      document.getElementById("distributions").replaceChildren(...[...index.tasks.keys()].flatMap(distribution));
+    }
   };
 
   const begin = (loaded) => {
     index = loaded;
-    form.elements.task.append(...index.tasks.map((name, i) => element("option", { value: i }, name)));
-    if (index.runs.length > 1) form.elements.b.options[2].defaultSelected = true;
-    form.reset();
+    task.append(...index.tasks.map((name, i) => element("option", { value: i }, name)));
+    if (index.runs.length > 1) b.options[2].defaultSelected = true;
     pfgen.listing({
       kind: "samples",
-      top: "samples",
       size: index.task.length,
       chunks,
       starts: index.starts,
       entry: ({ samples, texts }, place) => samples[place].map((text) => texts[text] ?? null),
       texts: (_, entry) => entry.filter((text) => text !== null),
-      rows,
-      key: (row) => orders[form.elements.order.value](...values(row)),
+      matching,
+      key: (row) => orders[order.value](...values(row)),
       card,
       changed,
     }).again();

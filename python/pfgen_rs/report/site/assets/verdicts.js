@@ -58,22 +58,22 @@
   const boxes = () => [...form.querySelectorAll("[name=show]")];
 
   /** Rows that match all filters. */
-  const matching = () => {
+  const matching = (isFound = listing.isFound) => {
     const own = judge();
     const { task, models } = form.elements;
     const chosen = boxes().filter((box) => box.checked && !box.disabled).map((box) => kinds[box.value]);
     return [...index.ids.keys()].filter((row) => chosen.every((is) => is(own, row)) &&
       (task.value === "" || index.task[row] === Number(task.value)) &&
-      (models.value === "" || modelsOf(row).join(" ") === models.value) && listing.isFound(row));
+      (models.value === "" || modelsOf(row).join(" ") === models.value) && isFound(row));
   };
 
   /** The rows to show; beside each kind stands how many of the matching pairs are one, where there are raters or judges to differ. */
-  const rows = () => {
+  const shown = (isFound) => {
     for (const box of boxes()) {
       box.disabled = index[box.dataset.of].length < Number(box.dataset.least);
       box.closest("label").hidden = box.disabled;
     }
-    const all = matching();
+    const all = matching(isFound);
     for (const box of boxes()) {
       const n = all.filter((row) => kinds[box.value](judge(), row)).length;
       box.closest("label").querySelector(".count").textContent = n.toLocaleString("en");
@@ -128,17 +128,15 @@
       own.isWithoutProbabilities = true;
     }
     form.elements.rule.querySelector("[value=strict]").defaultSelected = index.judges[0].isWithoutProbabilities ?? false;
-    form.reset();
     listing = pfgen.listing({
       kind: "pairs",
-      top: "pairs",
       size: index.ids.length,
       chunks,
       starts: index.starts,
       entry: pfgen.pairTexts,
       texts: (row, entry) => [index.ids[row], index.questions[index.question[row]], ...modelsOf(row).map((model) => index.models[model]),
         ...(entry ? pfgen.allTexts(entry) : [])],
-      rows,
+      matching: shown,
       key: (row) => orders[form.elements.order.value](judge(), row),
       card: (row, entry) => pfgen.pairCard(index, row, entry, { own: judge(), rule: rule(), isOpen: only !== null }),
       changed,
