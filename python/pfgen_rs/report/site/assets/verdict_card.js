@@ -71,18 +71,15 @@
       cells.push(element("div", { class: "values" }, tr("margin_of", { value: (own.margin[row] / unit).toFixed(4) })));
     }
     if (samples.length === 1 && samples[0].problem) cells.push(invalidity(samples[0].problem));
-    return element("tr", {}, element("th", { scope: "row" }, tr(label)),
-      element("td", {}, pfgen.letterMark(letter)), element("td", { class: "wide" }, ...cells));
+    return [element("th", { scope: "row" }, tr(label)), element("td", {}, pfgen.letterMark(letter)), element("td", { class: "wide" }, ...cells)];
   };
 
-  const verdictTable = (own, row, said) => element("table", { class: "probabilities" },
-    element("thead", {}, element("tr", {}, ...["presented", "verdict", "probabilities"].map((key) =>
-      element("th", { scope: "col" }, tr(key))))),
-    element("tbody", {}, ...[
+  const verdictTable = (own, row, said) => pfgen.table({ class: "probabilities" }, null,
+    ["presented", "verdict", "probabilities"].map((key) => element("th", { scope: "col" }, tr(key))), [
       ["shown_first_a", "p1", own.v1[row], said[0]],
       ["shown_first_b", "p2", own.v2[row], said[1]],
       ["mean_of_orders", "p", own.probability[row], []],
-    ].map((each) => verdictRow(own, row, each))));
+    ].map((each) => verdictRow(own, row, each)));
 
   // Both orders, as judges saw them
 

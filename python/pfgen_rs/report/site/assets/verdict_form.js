@@ -1,6 +1,7 @@
 // People judge pairs blind: without models and verdicts, the answers of each pair in an order of chance. What they say stays in the
 // browser, and goes to a file that `--humans` reads.
-(() => {
+// Called with what the list of pairs has; returns what is to be done when other choices are shown there.
+pfgen.judgeBlind = ({ index, given, judge, rule, matching, entry, follow, setRater }) => {
   const { element, tr, t, block, isLetter } = pfgen;
   const swapped = { A: "B", B: "A", C: "C" };
   const skipped = "-";
@@ -15,10 +16,9 @@
   let isLost = false; // whether that failed
   let asked = null; // row of the pair that is shown
 
-  const verdicts = () => pfgen.verdicts;
-  const digest = (row) => verdicts().index.digests.slice(row * digits, (row + 1) * digits);
+  const digest = (row) => index.digests.slice(row * digits, (row + 1) * digits);
   const letterOf = (row) => said[digest(row)];
-  const rowsSaid = () => [...verdicts().index.ids.keys()].filter((row) => isLetter(letterOf(row)));
+  const rowsSaid = () => [...index.ids.keys()].filter((row) => isLetter(letterOf(row)));
   const key = () => `rater.${rater}`;
 
   // What is kept
@@ -61,7 +61,6 @@
   const restore = (name) => {
     if (name !== rater) [file, isLost] = [null, false]; // it is that of another rater
     rater = name;
-    const { given } = verdicts();
     const before = [...given.letters[given.raters.indexOf(name)] ?? ""].map((letter, row) => [digest(row), letter]);
     let found = {};
     try {
@@ -74,7 +73,7 @@
   };
 
   /** JSON lines as `read_humans` reads them. */
-  const lines = () => rowsSaid().map((row) => `${JSON.stringify({ id: verdicts().index.ids[row], rater, verdict: letterOf(row) })}\n`).join("");
+  const lines = () => rowsSaid().map((row) => `${JSON.stringify({ id: index.ids[row], rater, verdict: letterOf(row) })}\n`).join("");
   const fileName = () => `humans-${rater.replace(/[\p{C}\p{Z}\\/:*?"<>|%~.]+/gu, "_")}.jsonl`;
 
   const download = () => {
@@ -99,7 +98,7 @@
 
   /** Add the letters of this rater in a file of an earlier day; what is said here is newer. */
   const importFile = async (chosen) => {
-    const rows = new Map(verdicts().index.ids.map((id, row) => [id, row]));
+    const rows = new Map(index.ids.map((id, row) => [id, row]));
     const found = {};
     let others = 0;
     for (const [number, line] of (await chosen.text()).split("\n").entries()) {
@@ -125,27 +124,22 @@
 
   /** Judges against this rater and the majority of all, where there are verdicts; judges have numbers while models are hidden. */
   const figures = (isBlind) => {
-    const { index, rule } = verdicts();
     const place = index.raters.indexOf(rater);
     const sides = [["own", index.letters[place]], ["majority", index.raters.length > (place < 0 ? 0 : 1) ? index.majority : undefined]];
     const rows = index.judges.flatMap((judge, i) => sides.filter(([, letters]) => letters).map(([against, letters]) => {
       const { pairs, share, low, high, kappa, error } = pfgen.verdictFigures(judge, rule(), letters, index.groups);
       const interval = () => [" ", element("small", { "data-low": low, "data-high": high }, `${low.toFixed(3)}–${high.toFixed(3)}`)];
-      return element("tr", {},
-        element("th", { scope: "row", class: "long" }, isBlind ? tr("judge_number", { n: i + 1 }) : pfgen.shown(judge.name)),
-        element("td", {}, tr(`against_${against}`)), element("td", { class: "number" }, pairs.toLocaleString("en")),
-        cell(share, ...(share === null ? [] : interval())), cell(kappa), cell(error));
+      return [element("th", { scope: "row", class: "long" }, isBlind ? tr("judge_number", { n: i + 1 }) : pfgen.shown(judge.name)),
+        element("td", {}, tr(`against_${against}`)), ...pfgen.figures([pairs.toLocaleString("en")]),
+        cell(share, ...(share === null ? [] : interval())), cell(kappa), cell(error)];
     }));
     const heads = ["judge", "against", "pairs", "concordance_short", "kappa", "calibration"];
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("your_figures"), "data-t-aria-label": "your_figures" },
-      element("table", { class: "rows figures" },
-        element("thead", {}, element("tr", {}, ...heads.map((name, i) => element("th", { scope: "col", class: i > 1 ? "number" : null }, tr(name))))),
-        element("tbody", {}, ...rows)));
+      pfgen.table({ class: "rows figures" }, null, heads.map((name, i) => element("th", { scope: "col", class: i > 1 ? "number" : null }, tr(name))), rows));
   };
 
   /** Let the figures count what this rater has said. Returns the number of pairs. */
   const count = () => {
-    const { index, setRater } = verdicts();
     const { length } = rowsSaid();
     setRater(rater, length ? index.ids.map((_, row) => letterOf(row) ?? skipped).join("") : null);
     return length;
@@ -202,7 +196,6 @@
 
   const question = (row, texts) => {
     const answers = isSwapped(row) ? texts.answers.toReversed() : texts.answers;
-    const { index, judge } = verdicts();
     const criteria = [texts.judges[index.judges.indexOf(judge())], ...texts.judges].map((each) => each.criteria).find((each) => each !== null) ?? null;
     return [block(texts.question, "text prompted"), ...pfgen.standards(criteria, texts.reference, true),
       element("div", { class: "beside" }, answer(answers[0], "A"), answer(answers[1], "B")),
@@ -235,7 +228,7 @@
       element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true)] : []));
     let [content, shown] = [finished(left), null];
     try {
-      if (row !== undefined) [content, shown] = [question(row, await verdicts().textsOf(row)), row];
+      if (row !== undefined) [content, shown] = [question(row, await entry(row)), row];
     } catch {
       content = [element("p", { class: "problem", role: "alert" }, tr("not_loaded"))];
     }
@@ -256,7 +249,7 @@
     restore(name);
     keep();
     // All raters get the pairs in the same order, which is one of chance: that of their digests.
-    queue = verdicts().matching().sort((i, j) => (digest(i) < digest(j) ? -1 : 1));
+    queue = matching().sort((i, j) => (digest(i) < digest(j) ? -1 : 1));
     pfgen.setKeys([
       [["1", "a"], "say_a", () => say("A")],
       [["2", "b"], "say_b", () => say("B")],
@@ -279,7 +272,7 @@
       },
     }, element("label", { class: "field" }, element("span", {}, tr("your_name")), name), element("button", { type: "submit" }, tr("begin")),
     button("stop_judging", stop));
-    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
+    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: matching().length })), entry);
     name.focus();
   };
 
@@ -290,15 +283,15 @@
     own.replaceChildren(element("p", {}, tr("about_own")),
       element("p", { class: "facts" }, element("a", { href: "#blind", class: "button" }, tr("judge_blind")),
         ...(n ? [tr("you_judged", { rater, n }), button("download", download)] : [])),
-      ...(verdicts().index.raters.length ? [element("p", { class: "quiet" }, tr("about_figures")), figures(false)] : []));
+      ...(index.raters.length ? [element("p", { class: "quiet" }, tr("about_figures")), figures(false)] : []));
   };
 
   const place = async () => {
     asked = null;
     if (location.hash === "#blind") {
       look.remove();
-      verdicts().setRater("", null);
-      await verdicts().follow(); // for the filters
+      setRater("", null);
+      await follow(); // for the filters
       ask();
       return;
     }
@@ -307,19 +300,17 @@
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
     showOwn();
-    await verdicts().follow();
+    await follow();
   };
 
-  verdicts().onChoice = showOwn;
-  verdicts().onReady = () => {
-    if (stored("rater")) restore(stored("rater"));
-    place();
-    addEventListener("hashchange", place);
-    addEventListener("storage", (event) => {
-      if (event.key === `pfgen.${key()}` && rater) restore(rater); // another window with the same rater
-    });
-    addEventListener("beforeunload", (event) => {
-      if (notKept.has(key()) && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
-    });
-  };
-})();
+  if (stored("rater")) restore(stored("rater"));
+  place();
+  addEventListener("hashchange", place);
+  addEventListener("storage", (event) => {
+    if (event.key === `pfgen.${key()}` && rater) restore(rater); // another window with the same rater
+  });
+  addEventListener("beforeunload", (event) => {
+    if (notKept.has(key()) && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
+  });
+  return showOwn;
+};

@@ -54,7 +54,7 @@
     const first = Math.max(all.findIndex((card) => card.getBoundingClientRect().bottom > 0), 0); // that is not above the screen
     const next = place < 0 ? first : place + by;
     if (all[next]) reach(all[next]);
-    else if (await pfgen.verdicts.turnPage(by)) reach(cards().at(by > 0 ? 0 : -1));
+    else if (await pfgen.turnPage(by)) reach(cards().at(by > 0 ? 0 : -1));
   };
 
   const inCurrent = (act) => () => {

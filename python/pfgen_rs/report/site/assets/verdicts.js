@@ -8,6 +8,7 @@
   let index = null;
   let given = null; // raters and letters of the index
   let listing = null;
+  let onChoice = null; // shows figures for other choices
   let only = null; // row of the linked pair
 
   const judge = () => index.judges[Number(form.elements.judge.value)];
@@ -87,7 +88,16 @@
     if (only !== null) pfgen.address.set({}, { place: "" });
     only = null;
     onlyNote.hidden = true;
-    pfgen.verdicts.onChoice();
+    onChoice();
+  };
+
+  /** Count the letters of a rater, a text by row, among those given; `null` for none. */
+  const setRater = (name, letters) => {
+    const raters = new Map(given.raters.map((each, i) => [each, given.letters[i]]));
+    if (letters !== null) raters.set(name, letters);
+    index.raters = [...raters.keys()];
+    index.letters = [...raters.values()];
+    index.majority = index.ids.map((_, row) => pfgen.majorityOf(index.letters.map((each) => each[row])));
   };
 
   // Links to pairs
@@ -141,23 +151,8 @@
       card: (row, entry) => pfgen.pairCard(index, row, entry, { own: judge(), rule: rule(), isOpen: only !== null }),
       changed,
     });
-    pfgen.verdicts = { ...pfgen.verdicts, index, given, judge, rule, matching, textsOf: listing.entry, turnPage: listing.turn };
-    pfgen.verdicts.onReady();
-  };
-
-  pfgen.verdicts = {
-    onReady: () => null,
-    onChoice: () => null,
-    follow,
-
-    /** Count the letters of a rater, a text by row, among those given; `null` for none. */
-    setRater(name, letters) {
-      const raters = new Map(given.raters.map((each, i) => [each, given.letters[i]]));
-      if (letters !== null) raters.set(name, letters);
-      index.raters = [...raters.keys()];
-      index.letters = [...raters.values()];
-      index.majority = index.ids.map((_, row) => pfgen.majorityOf(index.letters.map((each) => each[row])));
-    },
+    pfgen.turnPage = listing.turn;
+    onChoice = pfgen.judgeBlind({ index, given, judge, rule, matching, entry: listing.entry, follow, setRater });
   };
 
   pfgen.loadInto(document.getElementById("list"), indexName, begin);
