@@ -77,7 +77,7 @@
         element("small", {}, `${estimates[place].low.toFixed(3)}–${estimates[place].high.toFixed(3)}`)),
       ...others.map((metric) => number(found.metrics[metric].estimates[place].mean.toFixed(3)))));
     return tableOf("chosen_runs", [heading("rank_range_here", "number", { "data-first": "rising" }), heading("run", "text"),
-      heading("score"), heading("interval95", "number", { class: "spread" }, pfgen.scaleOf(axis)),
+      heading("score"), heading("interval95", "number", { class: "spread" }, pfgen.scale(axis)),
       ...others.map((metric) => heading(metric))], body, tr("about_rank_range_here"));
   };
 
