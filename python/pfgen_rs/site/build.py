@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -93,27 +93,18 @@ def build_site(
     contributions = sources.read(found)
     matching = _matching(plan, own, contributions)
     facts = _facts(plan, runs)
-    board = boards.board_of(
-        own.entries,
-        None if runs is None else runs.benchmark,
+    site = own.site(
+        place,
         facts,
         [matching.applied(label, each) for label, each in contributions.items()],
-        own.dates,
-    )
-    site = builder.Site(
-        place,
-        board,
-        None if runs is None else runs.benchmark,
-        own.samples,
-        own.answers_per_question,
         look=plan.look,
         lead=next(iter(plan.about.about.paragraphs), None),
-        pages=_pages(plan, board, matching, facts),
         files={} if plan.logo is None else {str(plan.look.logo): plan.logo.read_bytes()},
     )
+    site = replace(site, pages=_pages(plan, site.board, matching, facts))
     failed = [] if runs is None else list(runs.problems)
     failed += site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
-    return Built(page, len(board.models), len(own.entries), matching.notes(), failed)
+    return Built(page, len(site.board.models), len(own.entries), matching.notes(), failed)
 
 
 def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFacts:
@@ -125,7 +116,7 @@ def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFac
 
 def _own_runs(runs: pfgen_runs.Runs | None, jobs: int | None) -> SiteRuns:
     if runs is None:
-        return SiteRuns([], {}, builder.given_runs({}), {}, 0)
+        return SiteRuns()
     answered = answered_runs(runs.folders, runs.published, runs.benchmark.metadata_hash)
     return site_runs(
         runs.benchmark, runs.folders, runs.published, answered, data=runs.data, jobs=jobs

@@ -44,6 +44,23 @@
     };
   };
 
+  /** The value of a field on a page that has just been loaded. */
+  const initial = (field) => {
+    if (!field.options) return field.defaultValue;
+    return ([...field.options].find((each) => each.defaultSelected) ?? field.options[0]).value;
+  };
+
+  /** Fields as an address has them. `values()`: by name, "" for what is as at first; `recall(get)`: fills them with what `get` gives. */
+  pfgen.fields = (fields) => ({
+    values: () => Object.fromEntries(fields.map((field) => [field.name, field.value === initial(field) ? "" : field.value])),
+    recall(get) {
+      for (const field of fields) {
+        field.value = get(field.name) || initial(field);
+        if (!field.value) field.value = initial(field); // no such choice
+      }
+    },
+  });
+
   /** Text of an address, as it was before it stood there. */
   pfgen.decoded = (text) => {
     try {

@@ -33,26 +33,19 @@
     ...(text ? portion(text, 0, text.length > brief + 200 ? brief : brief + 200) : [element("span", { class: "quiet" }, tr("empty_text"))]));
 
   /** The number of the chunk that holds a row; `starts`: the first row of each chunk. */
-  pfgen.chunkOf = (starts, row) => {
-    let [low, high] = [0, starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (starts[middle] <= row) low = middle;
-      else high = middle;
-    }
-    return low;
-  };
+  pfgen.chunkOf = (starts, row) => starts.findLastIndex((first) => first <= row);
 
   /** Loads a chunk by its number, and forgets those that were not used for the longest time. */
   pfgen.chunkLoader = (names) => {
-    const recent = []; // numbers of chunks, the last used ones last
-    return async (number) => {
-      const content = await pfgen.load(names[number]);
-      const place = recent.indexOf(number);
-      if (place >= 0) recent.splice(place, 1);
-      recent.push(number);
-      while (recent.length > keptChunks) pfgen.forget(names[recent.shift()]);
-      return content;
+    const recent = new Set(); // numbers of chunks, the last used ones last
+    return (number) => {
+      recent.delete(number);
+      recent.add(number);
+      for (const old of [...recent].slice(0, -keptChunks)) {
+        recent.delete(old);
+        pfgen.forget(names[old]);
+      }
+      return pfgen.load(names[number]);
     };
   };
 })();

@@ -32,25 +32,16 @@
     return Math.min(Math.max(1 - inside, 0), 1);
   };
 
-  const quantiles = new Map(); // by level and degrees of freedom
-
-  const bisected = (level, freedom) => {
-    const inside = (t) => 1 - pfgen.twoSidedP(t, freedom);
-    let [low, high] = [0, 1];
-    while (inside(high) < level) [low, high] = [high, 2 * high];
-    for (;;) {
-      const middle = (low + high) / 2;
-      if (!(low < middle && middle < high)) return high;
-      if (inside(middle) < level) low = middle;
-      else high = middle;
-    }
-  };
-
   /** t such that P(|T| <= t) is `level`. */
   pfgen.tQuantile = (level, freedom) => {
-    const key = `${level} ${freedom}`;
-    if (!quantiles.has(key)) quantiles.set(key, bisected(level, freedom));
-    return quantiles.get(key);
+    const isShort = (t) => 1 - pfgen.twoSidedP(t, freedom) < level;
+    let [low, high] = [0, 1];
+    while (isShort(high)) [low, high] = [high, 2 * high];
+    for (let middle = (low + high) / 2; low < middle && middle < high; middle = (low + high) / 2) {
+      if (isShort(middle)) low = middle;
+      else high = middle;
+    }
+    return high;
   };
 
   /** Mean, standard error and Student's interval of values; `null` where there are too few. */
