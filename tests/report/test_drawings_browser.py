@@ -27,6 +27,7 @@ PARTS = (
     "drawings_marks",
     "drawings_scatter",
     "drawings_kinds",
+    "drawings_curves",
 )
 CATEGORIES = ("化学", "数学", "歴史", "生物")
 HOSTILE = "=1+1</script><img src=x onerror=alert(1)>\u202eb"
