@@ -72,13 +72,17 @@ def test_pages_fit(new_page: NewPage, site: Path, width: int, locale: str) -> No
 
 
 def test_links_lead_somewhere_within_the_site(site: Path) -> None:
-    """Every target is there and relative; only the paper about the benchmark lies elsewhere."""
+    """Every target is there and relative; only the paper about the benchmark lies elsewhere.
+
+    No page says where its sources lie.
+    """
     broken, away, reached = [], set(), set()
     for path in site.rglob("*.html"):
         elements = Elements(path.read_bytes())
         policy = [own["content"] for own, _ in elements.named("meta") if own.get("http-equiv")]
         assert len(policy) == 1, path
         assert str(policy[0]).startswith("default-src 'none'"), path
+        assert str(site.parent).encode() not in path.read_bytes(), path
         for _, attributes, _ in elements.found:
             assert "style" not in attributes, path
             for link in filter(None, (attributes.get("href"), attributes.get("src"))):
