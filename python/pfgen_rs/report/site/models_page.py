@@ -20,9 +20,9 @@ LEADERS = 15
 
 _DRAWING = (
     *("statistics", "flips", "ranking", "board", "table_export"),
-    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
+    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds", "drawings_curves"),
 )
-_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
+_TABLE = ("charts", "cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
 MODELS_PARTS = (*_DRAWING, *_TABLE)
 """What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")

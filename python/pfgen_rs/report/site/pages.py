@@ -194,6 +194,11 @@ def vendored() -> list[tuple[str, bytes]]:
     return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
+def library() -> list[str]:
+    """Returns the parts of pages outside of a site that draw: the same libraries."""
+    return [path.removeprefix("assets/").removesuffix(".js") for path, _ in vendored()]
+
+
 @cache
 def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""

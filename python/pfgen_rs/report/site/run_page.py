@@ -78,7 +78,7 @@ def run_page(
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="",
+        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,

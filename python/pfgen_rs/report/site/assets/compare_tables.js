@@ -91,7 +91,7 @@
       [heading(tr("rank_range_here"), "number", { "data-first": "rising" }), range],
       [heading(tr("run"), "text"), (place) => named("long", name(view, place), ...letterOf(view, place), runName(view, place))],
       [heading(tr("score")), (place) => number(element("b", {}, estimates[place].mean.toFixed(4)), estimates[place].mean)],
-      [heading(tr("interval95"), "number", { class: "spread" }, pfgen.scaleOf(axis)), (place) => interval(estimates[place])],
+      [heading(tr("interval95"), "number", { class: "spread" }, pfgen.scale(axis)), (place) => interval(estimates[place])],
       ...Object.entries(others).map(([metric, own]) => [heading(tr(metric)), (place) => number(own.estimates[place].mean.toFixed(3))]),
     ], ordered(view, "average"), [tr("about_rank_range_here")], (place) => (data.runs[chosen[place]].system ? "system" : null));
   };

@@ -8,9 +8,10 @@
   const kinds = [];
   let loading = null;
 
-  /** Promise of d3, one file for all pages of a site. */
+  /** Promise of d3: one file for all pages of a site; others have it in themselves. */
   const loaded = () => (loading ??= new Promise((resolve, reject) => {
-    document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: reject }));
+    if (globalThis.d3) resolve();
+    else document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: reject }));
   }));
 
   /** A drawing as the text of a file, which has no style sheet, in the colours of the page as it is. */
@@ -176,7 +177,7 @@
 
     const start = () => {
       const options = own.map(({ name }) => [name, t(`draw_${name}`)]);
-      const fields = current().fields(board).filter(({ name }) => !(name in state))
+      const fields = current().fields(board).filter(({ name, options }) => !(name in state) && options.length > 1)
         .map((field) => fieldOf(field, read(field), set(field.name)));
       if (own.length > 1) fields.unshift(fieldOf({ name: "kind", options }, current().name, turn));
       choice.replaceChildren(element("div", { class: "tools" }, ...fields));

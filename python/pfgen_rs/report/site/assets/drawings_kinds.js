@@ -1,14 +1,11 @@
-// Intervals, categories, learning curves, and models by questions.
+// Intervals, categories, and models by questions.
 (() => {
   const { drawn, t } = pfgen;
-  const { columnsOf, cut, edge, formatted, label, looks, mark, nothing, option, scaleOf, spot, text, valueOf } = pfgen.marks;
-  const most = { intervals: 60, curves: 40, points: 600, questions: 150 }; // what is drawn of what there is
+  const { columnsOf, cut, edge, formatted, headed, label, looks, made, mark, nothing, option, scaleOf, some, spot, text, valueOf } = pfgen.marks;
+  const most = { intervals: 60, questions: 150 }; // what is drawn of what there is
   const row = 18; // pixels
-  const number = (key, digits) => ({ key, group: "", kind: "number", digits, better: 0, label: [t(key), t(key)] });
   const left = (width) => Math.round(Math.min(240, width * 0.36));
-  const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
   const isKnown = (value) => value !== null;
-  const headed = (...keys) => keys.map((key) => t(`draw_${key}`));
   const labelOf = (one) => pfgen.plain(one.label);
 
   /** A row of a drawing: its name at the left, and what it shows. */
@@ -64,7 +61,7 @@
     const [start, tall] = [left(width), 26];
     const height = known.length * tall + edge.top + edge.bottom;
     const all = known.flatMap((column) => [...valuesOf(column), ...values(column).filter(isKnown)]);
-    const x = scaleOf(number("draw_value", 3), all, [start, width - edge.right]);
+    const x = scaleOf(made(t("draw_value"), 3), all, [start, width - edge.right]);
     const lines = known.map((column, i) => {
       const y = edge.top + tall * (i + 0.5);
       const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
@@ -73,28 +70,6 @@
       return spot(null, start, y, [label(column), ...own.map(({ said }) => said)], lineOf(label(column), [start, width], y, tall, [reach, ...marks]));
     });
     return { ...base, height, legend: series.map(({ look, name }) => [look, name]), nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
-  };
-
-  const curves = ({ board, width }) => {
-    const pairs = ({ steps, values }) => steps.map((step, i) => [step, values[i]]).filter(([, value]) => Number.isFinite(value));
-    const own = board.curves.slice(0, most.curves).map((curve, i) => ({ ...curve, look: i % looks, points: pairs(curve) }));
-    const all = own.flatMap(({ points }) => points);
-    const base = {
-      title: t("draw_curves"), notes: some(own, board.curves),
-      table: { head: headed("curve", "step", "score"), rows: own.flatMap(({ name, points }) => points.map((point) => [name, ...point])) },
-    };
-    if (!all.length) return nothing(base);
-    const height = Math.round(Math.min(Math.max(width * 0.45, 280), 480));
-    const x = scaleOf(number("draw_step", 0), all.map(([step]) => step), [edge.left, width - edge.right]);
-    const y = scaleOf(number("draw_score", 3), all.map(([, value]) => value), [height - edge.bottom, edge.top]);
-    const every = Math.ceil(all.length / most.points);
-    const at = (point) => [x(point[0]), y(point[1])];
-    const says = (name, [step, value]) => [pfgen.plain(name), `${t("draw_step")}: ${step.toLocaleString("en")}`, `${t("draw_score")}: ${value.toFixed(4)}`];
-    const pointsOf = ({ name, page, look, points }) => points.filter((_, i) => i % every === 0 || i === points.length - 1)
-      .map((point) => spot({ page }, ...at(point), says(name, point), [mark(look, 30, at(point))]));
-    const lines = own.map(({ look, points }) => drawn("path", { class: `curve c${look}`, d: d3.line()(points.map(at)) }));
-    const nodes = [...pfgen.marks.axesOf(x, y, width, height), ...lines, ...own.flatMap(pointsOf)];
-    return { ...base, height, legend: own.map(({ look, name }) => [look, name]), nodes };
   };
 
   /** Cells of a table of models and questions, as one path for each of nine shades. */
@@ -150,6 +125,5 @@
   const models = (board) => [{ name: "model", options: modelsOf(board), value: "-" }];
   register({ name: "intervals", has: (board) => barsOf(board).length > 0, fields: bars, draw: intervals });
   register({ name: "categories", has: (board) => categoriesOf(board).length > 0, fields: models, draw: categories });
-  register({ name: "curves", has: (board) => board.curves?.length > 0, fields: () => [], draw: curves });
   register({ name: "questions", has: (board) => Boolean(board.means?.some(Boolean)), fields: () => [], draw: questions });
 })();

@@ -117,8 +117,10 @@
     // The table.
     const own = ["rank", "name", "ranks", "score"]; // columns that look their own way
     const look = ({ kind, key }) => (own.includes(key) ? `${kind} ${key}` : kind);
+    let isShifted = false; // Firefox tells a key's shift to the key's event alone, not to the click that it makes
+    for (const kind of ["keydown", "keyup"]) table.tHead.addEventListener(kind, (event) => (isShifted = event.shiftKey));
     const header = (column) => element("th", { scope: "col", class: look(column), "data-key": column.key },
-      element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.shiftKey) }, pfgen.shown(pfgen.named(column))),
+      element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.detail ? event.shiftKey : isShifted) }, pfgen.shown(pfgen.named(column))),
       ...(column.scale ? [column.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
     const head = () => {
       shown = [rank, name, ...(composite ? [composite] : []), ...views.filter(({ key }) => state.columns.includes(key))];
