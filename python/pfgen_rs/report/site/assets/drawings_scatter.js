@@ -63,7 +63,7 @@
       notes: [...pfgen.marks.missing(rows, columns), ...(currency && columns.some(isPrice) ? [t("draw_currency", { currency })] : [])],
       table: pfgen.marks.tabled(own.map(({ row }) => row), columns),
     };
-    if (!points.length) return pfgen.marks.nothing(base);
+    if (!points.length) return base;
     const colour = pfgen.marks.colours(points.map(({ row }) => row), board.column(state.colour));
     const x = scaleOf(columns[0], points.map(({ values }) => values[0]), [edge.left, width - edge.right]);
     const y = scaleOf(columns[1], points.map(({ values }) => values[1]), [height - edge.bottom, edge.top]);
