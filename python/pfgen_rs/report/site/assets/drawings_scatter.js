@@ -81,11 +81,7 @@
     const axes = columns.map((column, i) => ({ column, extent: d3.extent(points, (point) => point.values[i]) }));
     const layer = drawn("g", { class: "brush", "data-screen": "" });
     return {
-      ...base,
-      height,
-      notes: [...base.notes, ...line.notes],
-      legend: colour.legend,
-      chosen: { axes, points, brush: brush(layer, x, y) },
+      ...base, height, notes: [...base.notes, ...line.notes], legend: colour.legend, chosen: { axes, points, brush: brush(layer, x, y) },
       nodes: [...pfgen.marks.axesOf(x, y, width, height), ...line.nodes,
         ...(shows("frontier") && best.length ? [drawn("path", { class: "frontier", d: `${steps}H${end}` })] : []),
         ...(shows("lines") ? families(own) : []), layer, ...points.map(pointOf),
