@@ -76,7 +76,7 @@ class Contribution(NamedTuple):
     """What a source adds: columns, their values by names of models as the source has them, and sections.
 
     `groups`: labels of groups of columns that are not the board's own. `curves`: for the drawing of learning
-    curves, each with `name`, `steps`, `values` and `page`.
+    curves, each with `name`, `steps`, `values` and `page`. `notes`: what is left out, for messages.
     """
 
     columns: Sequence[Column] = ()
@@ -85,6 +85,7 @@ class Contribution(NamedTuple):
     benchmark: Benchmark | None = None
     groups: Mapping[str, Text] = MappingProxyType({})
     curves: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
 
 
 GROUPS: Mapping[str, Text] = {

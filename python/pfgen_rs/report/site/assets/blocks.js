@@ -1,9 +1,8 @@
-// Texts of unknown origin and size, shown bit by bit, and loaded in chunks.
+// Texts of unknown origin and size, shown bit by bit, and what unfolds.
 (() => {
   const { element, tr } = pfgen;
   const brief = 3000; // characters of a text that are shown at once
   const step = 100000; // and with each click
-  const keptChunks = 48; // in memory at the same time
 
   /** Lines and tabs as they are, other control characters in boxes. */
   const nodes = (text) => text.split(/(\r?\n|\t)/).flatMap((part) =>
@@ -32,20 +31,12 @@
   pfgen.block = (text, classes = "text") => element("p", { class: classes, lang: "ja", dir: "auto" },
     ...(text ? portion(text, 0, text.length > brief + 200 ? brief : brief + 200) : [element("span", { class: "quiet" }, tr("empty_text"))]));
 
-  /** The number of the chunk that holds a row; `starts`: the first row of each chunk. */
-  pfgen.chunkOf = (starts, row) => starts.findLastIndex((first) => first <= row);
-
-  /** Loads a chunk by its number, and forgets those that were not used for the longest time. */
-  pfgen.chunkLoader = (names) => {
-    const recent = new Set(); // numbers of chunks, the last used ones last
-    return (number) => {
-      recent.delete(number);
-      recent.add(number);
-      for (const old of [...recent].slice(0, -keptChunks)) {
-        recent.delete(old);
-        pfgen.forget(names[old]);
-      }
-      return pfgen.load(names[number]);
-    };
+  /** A summary that unfolds; `make`: what is in it, made when it is first seen. */
+  pfgen.folded = (summary, make, isOpen = false) => {
+    const details = element("details", { open: isOpen }, element("summary", {}, summary));
+    const fill = () => details.children.length === 1 && details.append(...make());
+    if (isOpen) fill();
+    details.addEventListener("toggle", () => details.open && fill());
+    return details;
   };
 })();

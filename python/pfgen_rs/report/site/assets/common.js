@@ -8,12 +8,22 @@ const pfgen = {
     return JSON.parse(document.getElementById(`data-${name}`).textContent);
   },
 
-  /** Keep a choice for the next page, where that is allowed. */
+  /** Keep a choice for the next page, where that is allowed; else it lasts as long as the page. Returns whether it is kept. */
   keep(key, value) {
     try {
       localStorage.setItem(`pfgen.${key}`, value);
+      return true;
     } catch {
-      // storage may be forbidden; the choice then lasts as long as the page
+      return false; // storage may be forbidden or full
+    }
+  },
+
+  /** What was kept, `null` without any. */
+  kept(key) {
+    try {
+      return localStorage.getItem(`pfgen.${key}`);
+    } catch {
+      return null;
     }
   },
 

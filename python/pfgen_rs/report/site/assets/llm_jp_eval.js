@@ -3,14 +3,11 @@
   const { element, drawn, tr, block } = pfgen;
   const { index: indexName, chunks } = pfgen.data("samples");
   const form = document.getElementById("filters");
-  const list = document.getElementById("list");
-  const found = document.getElementById("found");
-  const { a, b, show: kind, task, order, text } = form.elements;
+  const { a, b, show: kind, task, order } = form.elements;
   const unit = 10000;
   const bins = 10;
   const scale = 5; // of jsts
   let index = null;
-  let hits = null; // { query, rows }: what the search found
 
   const second = () => (b.value === "" ? null : Number(b.value));
 
@@ -29,11 +26,12 @@
     worse: (a, b) => a !== null && b !== null && a < b,
   };
 
+  /** Orders by name: a number of the values, the lowest first. */
   const orders = {
-    difference: (a, b) => (a === null || b === null ? -1 : Math.abs(a - b)),
+    difference: (a, b) => (a === null || b === null ? 1 : -Math.abs(a - b)),
     file: () => 0,
-    lowest: (a) => (a === null ? -2 * unit : -a),
-    highest: (a) => (a === null ? -1 : a),
+    lowest: (a) => a ?? 2 * unit,
+    highest: (a) => -(a ?? -1),
   };
 
   // A sample
@@ -52,17 +50,7 @@
       block(text));
   };
 
-  const folded = (summary, make) => {
-    const details = element("details", {}, element("summary", {}, summary));
-    details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(make());
-    });
-    return details;
-  };
-
-  const card = (row, places, texts) => {
-    const text = (place) => (place < 0 ? null : texts[place]);
-    const [input, gold, ...predictions] = places.map(text);
+  const card = (row, [input, gold, ...predictions]) => {
     const has = (run) => predictions[run] !== null;
     const front = chosen(has);
     const others = [...index.runs.keys()].filter((run) => !front.includes(run) && has(run));
@@ -73,69 +61,15 @@
         ...[index.metrics[index.task[row]]].filter(Boolean).map((metric) => element("span", { class: "chip" }, metric))),
       ...(input === null ? [] : [block(input, "text asked")]),
       beside(element("section", { class: "side gold" }, element("h4", {}, tr("gold")), block(gold)), ...sides(front)),
-      ...(others.length === 0 ? [] : [folded(tr("other_runs", { n: others.length }), () => beside(...sides(others)))]));
+      ...(others.length === 0 ? [] : [pfgen.folded(tr("other_runs", { n: others.length }), () => [beside(...sides(others))])]));
   };
 
   // The list
 
-  const chunk = pfgen.chunkLoader(chunks);
+  const values = (row) => [Number(a.value), second()].map((run) => (run === null ? null : value(run, row)));
 
-  const cardOf = async (row) => {
-    const number = pfgen.chunkOf(index.starts, row);
-    const { samples, texts } = await chunk(number);
-    return card(row, samples[row - index.starts[number]], texts);
-  };
-
-  const draw = async (rows) => {
-    const cards = await pfgen.awaited(list, Promise.all(rows.map(cardOf)));
-    if (cards) list.replaceChildren(...(cards.length ? cards : [element("p", { class: "quiet" }, tr("no_samples"))]));
-  };
-
-  const paged = pfgen.paged(document.getElementById("pager"), draw, document.getElementById("samples"));
-
-  let search = 0;
-
-  /** Rows whose texts have all words, or `null` if another search has begun. */
-  const searched = async (words) => {
-    const own = search;
-    const rows = new Set();
-    for (const [number, start] of index.starts.entries()) {
-      if (chunks.length > 4) found.replaceChildren(tr("searching", { n: number, all: chunks.length }));
-      const { samples, texts } = await chunk(number);
-      if (own !== search) return null;
-      const known = texts.map(pfgen.searched);
-      samples.forEach((places, i) => {
-        const said = places.filter((place) => place >= 0).map((place) => known[place]);
-        if (words.every((word) => said.some((each) => each.includes(word)))) rows.add(start + i);
-      });
-    }
-    return rows;
-  };
-
-  const matching = () => {
-    const values = (row) => [Number(a.value), second()].map((run) => (run === null ? null : value(run, row)));
-    const rows = [...index.task.keys()].filter((row) => (task.value === "" || index.task[row] === Number(task.value))
-      && kinds[kind.value](...values(row)) && (hits === null || hits.rows.has(row)));
-    const keys = new Map(rows.map((row) => [row, orders[order.value](...values(row))]));
-    return rows.sort((i, j) => keys.get(j) - keys.get(i) || i - j);
-  };
-
-  const again = async () => {
-    const words = pfgen.words(text.value);
-    const query = words.join(" ");
-    search += 1; // ends one that is going on
-    if (!query) hits = null;
-    else if (hits?.query !== query) {
-      const rows = await pfgen.awaited(list, searched(words));
-      if (rows === null) return;
-      hits = { query, rows };
-    }
-    const rows = matching();
-    const all = index.task.length;
-    found.replaceChildren(tr(rows.length === all ? "samples_found" : "samples_found_of", { n: rows.length, all }));
-    pfgen.say(found.textContent);
-    await paged.show(rows);
-  };
+  const matching = (isFound) => [...index.task.keys()].filter((row) =>
+    (task.value === "" || index.task[row] === Number(task.value)) && kinds[kind.value](...values(row)) && isFound(row));
 
   // Distributions
 
@@ -180,20 +114,25 @@
     if ([undefined, a, b].includes(target)) {
       document.getElementById("distributions").replaceChildren(...[...index.tasks.keys()].flatMap(distribution));
     }
-    return again();
   };
 
   const begin = (loaded) => {
     index = loaded;
     task.append(...index.tasks.map((name, i) => element("option", { value: i }, name)));
     if (index.runs.length > 1) b.options[2].defaultSelected = true;
-    form.reset();
-    form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("change", (event) => event.target === text || changed(event));
-    text.addEventListener("input", pfgen.later(again));
-    form.addEventListener("reset", () => setTimeout(changed)); // it empties its fields after this event
-    changed();
+    pfgen.listing({
+      kind: "samples",
+      size: index.task.length,
+      chunks,
+      starts: index.starts,
+      entry: ({ samples, texts }, place) => samples[place].map((text) => texts[text] ?? null),
+      texts: (_, entry) => entry.filter((text) => text !== null),
+      matching,
+      key: (row) => orders[order.value](...values(row)),
+      card,
+      changed,
+    }).again();
   };
 
-  pfgen.loadInto(list, indexName, begin);
+  pfgen.loadInto(document.getElementById("list"), indexName, begin);
 })();
