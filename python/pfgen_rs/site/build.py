@@ -13,8 +13,9 @@ from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
 from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
 from pfgen_rs.site import sources
-from pfgen_rs.site.matching import Matching, match, read_aliases
+from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
+from pfgen_rs.studies import read_aliases
 
 _UNTITLED = about_page.About(title=about_page.Both("pfgen-bench", "pfgen-bench"))
 
@@ -135,7 +136,7 @@ def _matching(
     plan: SitePlan, own: SiteRuns, contributions: Mapping[str, boards.Contribution]
 ) -> Matching:
     names = {label: _names(each) for label, each in contributions.items()}
-    aliases = {} if plan.aliases is None else read_aliases(plan.aliases)
+    aliases = {} if plan.aliases is None else read_aliases(plan.aliases, identity)
     return match((boards.full_name(entry) for entry in own.entries), names, aliases)
 
 
