@@ -64,8 +64,9 @@
         field.checked = given ? given.split(" ").includes(field.value) : field.defaultChecked;
         return;
       }
-      field.value = given === "-" && initial(field) ? "" : given || initial(field);
-      if (field.selectedIndex < 0) field.value = initial(field); // no such choice
+      const isNothing = given === "-" && initial(field) !== "";
+      field.value = isNothing ? "" : given || initial(field);
+      if (!field.value && !isNothing) field.value = initial(field); // no such choice
     };
     return {
       values: () => Object.fromEntries(fields.map(({ name }) => [name, told(name)])),
