@@ -46,7 +46,6 @@ def overview_page(
         leaders=leaders(board),
         is_complete=is_complete,
         lead=lead,
-        data={"board": BOARD, "means": MEANS},
     )
 
 
@@ -108,7 +107,7 @@ def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, 
         shown_value=shown_value,
         pages=pages,
         sections=[s for s in board.sections if model.name in s.models],
-        data={"board": BOARD, "means": MEANS, "model": model.slug},
+        data={"model": model.slug},
     )
 
 

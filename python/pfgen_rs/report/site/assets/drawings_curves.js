@@ -1,7 +1,7 @@
 // Learning curves: a panel for each of what is measured, with lines, intervals and points by step or tokens.
 (() => {
   const { drawn, t } = pfgen;
-  const { axesOf, edge, headed, looks, made, mark, nothing, scaleOf, some, spot } = pfgen.marks;
+  const { axesOf, edge, headed, looks, made, mark, scaleOf, some, spot } = pfgen.marks;
   const most = { curves: 40, points: 600 }; // of what there is, in a panel
   const wide = 420; // pixels of a panel at least
   const normal = 1.959964; // 95 % of a normal distribution are within so many standard errors
@@ -59,7 +59,7 @@
     const base = {
       title: t("draw_curves"), notes: some(own, board.curves), table: { head: headed("curve", "bar", state.x, "value", "low", "high"), rows },
     };
-    if (!panels.length) return nothing(base);
+    if (!panels.length) return base;
     const columns = within([1, panels.length], Math.floor(width / wide));
     const size = [Math.floor(width / columns), panels.length > 1 ? 250 : Math.round(within([280, 480], width * 0.45))];
     const nodes = panels.flatMap((panel, i) => panelOf(panel, state.x, [(i % columns) * size[0], Math.floor(i / columns) * size[1], ...size]));

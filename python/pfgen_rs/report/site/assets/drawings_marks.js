@@ -59,10 +59,7 @@
       return [all, (day) => day.toISOString().slice(0, length)];
     }
     if (!isLog(column)) return column.digits ? [all, scale.tickFormat(count)] : [all.filter(Number.isInteger), compact.format];
-    const leading = (value) => Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-    const some = [[1, 2, 5], [1, 3], [1]].map((digits) => scale.ticks(99).filter((value) => digits.includes(leading(value))));
-    const named = some.find((values) => values.length <= count) ?? some[2];
-    return [named.length > 1 ? named : all.slice(0, count), (value) => formatted(column, value)];
+    return [scale.ticks(), scale.tickFormat(count, (value) => formatted(column, value))]; // which names only some of them
   };
 
   /** An axis with its lines across the drawing, as d3 draws it. */
@@ -186,9 +183,6 @@
     return n ? [t("draw_missing", { n, all: rows.length, column: label(column) })] : [];
   });
 
-  /** What is drawn where no row has a value. */
-  const nothing = (base) => ({ ...base, height: 40, nodes: [text(8, 24, t("draw_nothing"))] });
-
   /** The table of rows and columns. */
   const tabled = (rows, columns) => ({
     head: [t("draw_model"), ...columns.map(label)], rows: rows.map((row) => [row.label, ...columns.map(({ key }) => row.get(key))]),
@@ -203,5 +197,5 @@
   const made = (name, digits) => ({ key: "", group: "", kind: "number", digits, better: 0, label: [name, name] });
 
   pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, commonest, cut, edge, fitted, formatted, headed, isLog, label, looks };
-  Object.assign(pfgen.marks, { made, mark, missing, namesOf, nothing, option, scaleOf, some, spot, swatch, tabled, text, valueOf, wide });
+  Object.assign(pfgen.marks, { made, mark, missing, namesOf, option, scaleOf, some, spot, swatch, tabled, text, valueOf, wide });
 })();
