@@ -34,9 +34,7 @@
   /** Whether changes of a field are a step: typing is one as a whole. Call it with whether a change was typed. */
   pfgen.address.steps = () => {
     let wasTyped = false;
-    addEventListener("popstate", () => {
-      wasTyped = false;
-    });
+    addEventListener("popstate", () => (wasTyped = false));
     return (isTyped) => {
       const isStep = !(isTyped && wasTyped);
       wasTyped = isTyped;
