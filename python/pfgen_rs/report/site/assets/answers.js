@@ -72,11 +72,8 @@
     return new Set(starts.flatMap((i) => wanted.map((_, j) => i + j)));
   };
 
-  const rest = (characters) => {
-    const body = element("p", { class: "text unread" });
-    const fill = () => body.hasChildNodes() || body.append(...pfgen.shownNodes(characters.join("")));
-    return element("details", { ontoggle: fill }, element("summary", {}, tr("rest", { n: characters.length })), body);
-  };
+  const rest = (characters) => pfgen.folded(tr("rest", { n: characters.length }),
+    () => [element("p", { class: "text unread" }, ...pfgen.shownNodes(characters.join("")))]);
 
   /** The text of an answer: an element a character, which others may mark (`classes(i)`). */
   pfgen.answerText = (answer, table, reading, { query = "", classes = () => "" } = {}) => {

@@ -1,4 +1,4 @@
-// Texts of unknown origin and size, shown bit by bit, and what unfolds.
+// Texts of unknown origin and size, shown bit by bit.
 (() => {
   const { element, tr } = pfgen;
   const brief = 3000; // characters of a text that are shown at once
@@ -30,13 +30,4 @@
   /** A text of unknown origin and size. */
   pfgen.block = (text, classes = "text") => element("p", { class: classes, lang: "ja", dir: "auto" },
     ...(text ? portion(text, 0, text.length > brief + 200 ? brief : brief + 200) : [element("span", { class: "quiet" }, tr("empty_text"))]));
-
-  /** A summary that unfolds; `make`: what is in it, made when it is first seen. */
-  pfgen.folded = (summary, make, isOpen = false) => {
-    const details = element("details", { open: isOpen }, element("summary", {}, summary));
-    const fill = () => details.children.length === 1 && details.append(...make());
-    if (isOpen) fill();
-    details.addEventListener("toggle", () => details.open && fill());
-    return details;
-  };
 })();

@@ -56,6 +56,12 @@ const pfgen = {
     };
   },
 
+  /** A part of a page that is folded; `make` is called for its nodes when it is opened. */
+  folded(summary, make, isOpen = false) {
+    const fill = ({ target: details }) => details.open && details.children.length === 1 && details.append(...make());
+    return pfgen.element("details", { ontoggle: fill, open: isOpen }, pfgen.element("summary", {}, summary));
+  },
+
   /** A table of a caption (if any), cells of the heading, and rows: elements, or lists of cells. */
   table(attributes, caption, head, rows) {
     const line = (cells) => pfgen.element("tr", {}, ...cells);
@@ -107,3 +113,5 @@ const pfgen = {
     document.getElementById("status").textContent = text;
   },
 };
+
+document.addEventListener("submit", (event) => event.preventDefault()); // scripts follow what is chosen

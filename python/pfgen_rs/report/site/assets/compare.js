@@ -204,7 +204,6 @@
       which.value = "rank";
       sideChanged();
     });
-    for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
     addEventListener("hashchange", follow);
     follow();
   };

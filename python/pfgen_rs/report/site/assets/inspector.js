@@ -74,7 +74,6 @@
     };
 
     const pressed = (event) => {
-      if (event.key === "Escape") hide();
       if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       open(at + steps[event.key]);

@@ -98,7 +98,6 @@
     };
 
     fields.recall(pfgen.address.get);
-    form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("change", (event) => event.target.name === "text" || again(event));
     form.elements.text.addEventListener("input", pfgen.later(again));
     form.addEventListener("reset", () => setTimeout(again)); // it empties its fields after this event

@@ -94,7 +94,6 @@
     else follow();
   };
 
-  form.addEventListener("submit", (event) => event.preventDefault());
   asked.addEventListener("change", () => changed(false, encodeURIComponent(questions.find((q) => q.number === Number(asked.value)).name)));
   for (const field of [kind, order]) field.addEventListener("change", () => changed(false));
   text.addEventListener("input", pfgen.later(() => {

@@ -9,13 +9,7 @@
   const patience = 5000; // milliseconds, as long as Python may take (`expressions.py`)
   let active = null; // the trial that was used last; others keep no index
 
-  // The text stands behind the #, which browsers do not send.
-  const inAddress = () => {
-    const values = new URLSearchParams(location.hash.slice(1));
-    return { id: values.get("q"), text: (values.get("try") ?? "").slice(0, longest) };
-  };
-
-  /** Puts a question and a text into the address; returns whether the text has room there. */
+  /** Puts a question and a text into the address, behind the #, which browsers do not send; returns whether the text has room there. */
   const intoAddress = (id, text) => {
     const both = String(new URLSearchParams({ q: id, try: text }));
     const fits = both.length <= longestInAddress;
@@ -156,36 +150,30 @@
     };
   };
 
-  const trials = new WeakMap(); // the element of a question -> promise of its trial, or of nothing if it did not load
-
-  const made = async (details) => {
-    const place = details.querySelector(".body");
-    const values = await pfgen.loadEach(place, [details.dataset.payload]);
-    if (values) return trialOf(place, questions[details.dataset.question], values[0]);
-    trials.delete(details); // so that it can be tried again
-    return null;
+  /** The trial of a question, made when its element is opened. */
+  const watched = (details) => {
+    const question = questions[details.dataset.question];
+    let trial = null; // promise of it, or of nothing if it does not load
+    const made = async () => {
+      const place = details.querySelector(".body");
+      const values = await pfgen.loadEach(place, [details.dataset.payload]);
+      if (!values) trial = null; // so that it can be tried again
+      return values && trialOf(place, question, values[0]);
+    };
+    const opened = () => (trial ??= made());
+    details.addEventListener("toggle", async () => (details.open ? opened() : (await trial)?.stop()));
+    return { details, id: question.id, opened };
   };
 
-  const opened = (details) => {
-    if (!trials.has(details)) trials.set(details, made(details));
-    return trials.get(details);
-  };
-
-  const toggled = async (details) => {
-    if (details.open) opened(details);
-    else (await trials.get(details))?.stop();
-  };
-
-  const all = [...document.querySelectorAll("details.trial")];
-  for (const details of all) details.addEventListener("toggle", () => toggled(details));
+  const all = [...document.querySelectorAll("details.trial")].map(watched);
 
   const follow = async () => {
-    const { id, text } = inAddress();
-    const details = all.find((one) => id !== null && questions[one.dataset.question].id === id);
-    if (!details) return;
-    details.open = true;
-    details.closest("section").scrollIntoView();
-    (await opened(details))?.set(text);
+    const values = new URLSearchParams(location.hash.slice(1));
+    const named = all.find(({ id }) => id === values.get("q"));
+    if (!named) return;
+    named.details.open = true;
+    named.details.closest("section").scrollIntoView();
+    (await named.opened())?.set((values.get("try") ?? "").slice(0, longest));
   };
 
   addEventListener("hashchange", follow);
