@@ -46,7 +46,7 @@ def overview_page(
         leaders=leaders(board),
         is_complete=is_complete,
         lead=lead,
-        data={"board": BOARD, "means": MEANS},
+        data={"page": {"board": BOARD, "means": MEANS}},
     )
 
 
@@ -62,9 +62,8 @@ def models_page(board: Board, *, frame: Frame, comparison: str | None, is_comple
         frame=frame,
         here="models",
         rows=list(_table_rows(board)),
-        comparison=comparison,
-        most_compared=MOST_COMPARED,
         is_complete=is_complete,
+        data={"comparison": {"page": comparison, "most": MOST_COMPARED}},
     )
 
 
@@ -108,7 +107,7 @@ def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, 
         shown_value=shown_value,
         pages=pages,
         sections=[s for s in board.sections if model.name in s.models],
-        data={"board": BOARD, "means": MEANS, "model": model.slug},
+        data={"page": {"board": BOARD, "means": MEANS, "model": model.slug}},
     )
 
 
