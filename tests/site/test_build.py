@@ -1,5 +1,6 @@
 """A site of everything: what is written again, faults of sources, hostile names; real processes."""
 
+import html
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import pytest
 
 from checkouts import add_run, contents, make_checkout, times
 from helpers import SCRIPT, TIMEOUT
+from payload_texts import file_payloads
 from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.model_facts import bundled_facts
 from pfgen_rs.report.site.models_page import models_page
@@ -114,6 +116,48 @@ def loop(lab: Path) -> None:
     (lab / "itself").symlink_to("itself")
 
 
+def damaged_line(lab: Path) -> None:
+    path = lab / "verdicts" / "judgments.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], "{}\n", *lines[4:]]), encoding="utf-8")
+
+
+RUN = "checkout/result/some/model/1234567"
+
+
+def listed(out: Path) -> tuple[list[str], str]:
+    """The runs of a site's table, and what its page about the site says is left out."""
+    board = file_payloads((out / "board.js").read_bytes())["board"]["runs"]["name"]
+    about = (out / "about" / "index.html").read_text(encoding="utf-8")
+    return board, html.unescape(about.partition('<ul lang="en">')[2].partition("</ul>")[0])
+
+
+@pytest.mark.parametrize(
+    ("fault", "runs", "said"),
+    [
+        (damaged(f"{RUN}/config.json", b"{"), 2, "is not valid JSON"),
+        (damaged(f"{RUN}/config.json", b'{"model": 3}'), 2, "'model'"),
+        (damaged(f"{RUN}/config.json", b'{"model": "renamed", "mode": "chat"}'), 3, "4 of 20"),
+        (damaged("verdicts/judgments.jsonl", b""), 3, "no pair is decided yet"),
+        (lambda _: None, 3, "4 of 20 pairs lack a judgment of their present texts"),
+        (
+            lambda lab: (lab / "table.csv").write_text("model,x\na-b,1\nA B,2\n"),
+            3,
+            "none of them is used",
+        ),
+    ],
+)
+def test_what_is_left_out_is_told_and_listed(
+    lab: Path, fault: Callable[[Path], Any], runs: int, said: str
+) -> None:
+    add_run(lab / "checkout", "result/other/m/1", config={"model": "other/m"})
+    subprocess.run([SCRIPT, "report", lab / "checkout"], check=True, capture_output=True)
+    fault(lab)
+    done = site(lab, f"{lab}/table.csv:model", out=lab.parent / "site")
+    names, left_out = listed(lab.parent / "site")
+    assert (len(names), said in left_out, said in done.stderr) == (runs, True, True), done.stderr
+
+
 def other_questions(lab: Path) -> None:
     shutil.copytree(lab / "checkout", lab / "other")
     for path in sorted((lab / "other" / "data").glob("Q*"))[:1]:
@@ -127,6 +171,7 @@ def other_questions(lab: Path) -> None:
         (damaged("checkout/result/some/model/1234567/result.json", b"[5]"), 0, "index.html"),
         (damaged("checkout/result/some/model/1234567/trials.jsonl", b"\xff{"), 1, "left out"),
         (damaged("verdicts/judgments.jsonl", b"\x00\xff[]\n"), 2, "judgments.jsonl"),
+        (damaged_line, 2, "judgments.jsonl, line 4: is no judgment: expected 'order'"),
         (damaged("verdicts/config.json", b"[]"), 2, "config.json"),
         (lambda lab: shutil.rmtree(lab), 2, "o such file"),
         (lambda lab: (lab / "empty").mkdir(), 0, "index.html"),

@@ -119,14 +119,14 @@ def test_a_name_that_may_be_several_stands_for_itself(order: Sequence[str]) -> N
         **{name: name for name in order if name != "gpt-4o"},
     }
     assert found.unclear["gpt-4o"] == ["gpt-4o-2024-05-13", "gpt-4o-2024-08-06"]
-    assert any("'gpt-4o' stands for itself" in note for note in found.notes())
+    assert any("'gpt-4o' stands for itself" in note for note in found.left_out())
 
 
 def test_two_rows_of_a_source_for_one_model_are_told_and_not_used() -> None:
     found = match(["a/phi-4"], {"table": ["phi-4", "a/Phi_4", "b"]})
     assert found.models["table"] == {"b": "b"}
     assert found.twice == {"table": [["phi-4", "a/Phi_4"]]}
-    assert found.notes() == [
+    assert [*found.left_out(), *found.notes()] == [
         "table: 'phi-4', 'a/Phi_4' are the same model, so none of them is used: leave out all but one",
         "table: no run of 'b'",
     ]

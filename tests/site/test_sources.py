@@ -37,7 +37,7 @@ NAV = (("overview", "index.html"), ("judges", "judges/index.html"))
 
 
 def contributed(*paths: Path, names: str | None = None) -> dict[str, Contribution]:
-    return read(find([Given(path, names) for path in paths]))
+    return read(find([Given(path, names) for path in paths])[0])
 
 
 def files_of(section: Section) -> dict[str, bytes]:
@@ -329,7 +329,7 @@ def test_a_site_is_stale_when_its_questions_change(
 
 
 def test_paths_given_twice_count_once(verdicts: Path) -> None:
-    found = find([Given(verdicts), Given(verdicts / "one"), Given(verdicts / "." / "one")])
+    found, _ = find([Given(verdicts), Given(verdicts / "one"), Given(verdicts / "." / "one")])
     assert [len(own) for own in found.values()] == [3]
 
 
@@ -367,16 +367,12 @@ def test_a_section_finds_its_texts_within_the_site(
         assert page.locator("#list .pair .text").first.inner_text()
 
 
-def test_an_empty_folder_is_passed_over_and_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_empty_folder_is_passed_over(tmp_path: Path) -> None:
     table, empty = tmp_path / "a.csv", tmp_path / "empty"
     table.write_text("model,score\nx,1\n", encoding="utf-8")
     empty.mkdir()
-    assert list(find([Given(empty), Given(table, "model")])) == ["tables"]
-    assert [each.message for each in caplog.records] == [
-        f"{empty}: no results in this folder yet: passed over"
-    ]
+    found, passed = find([Given(empty), Given(table, "model")])
+    assert ([*found], passed) == (["tables"], [empty])
     (tmp_path / "x.txt").touch()
     with pytest.raises(InputError, match="no results that a site takes"):
         find([Given(table, "model"), Given(tmp_path / "x.txt")])

@@ -91,8 +91,8 @@ class Matching:
     unclear: Mapping[str, Sequence[str]] = field(default_factory=dict)
     twice: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
 
-    def notes(self) -> list[str]:
-        """Returns what to tell a user: what is left out, what is unclear, and what no run has."""
+    def left_out(self) -> list[str]:
+        """Returns what to tell a user of what is left out, and of what is unclear."""
         lost = [
             f"{label}: {_named(names)} are the same model, so none of them is used: leave out all but one"
             for label, found in self.twice.items()
@@ -103,8 +103,11 @@ class Matching:
             "them, say so in the file of aliases"
             for name, others in self.unclear.items()
         ]
-        alone = [f"{label}: no run of {_named(own)}" for label, own in self.alone.items() if own]
-        return [*lost, *unclear, *alone]
+        return [*lost, *unclear]
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user of names that no run has."""
+        return [f"{label}: no run of {_named(own)}" for label, own in self.alone.items() if own]
 
     def applied(self, label: str, contribution: Contribution) -> Contribution:
         """Returns what a source contributes by names of models, without rows that are not used."""

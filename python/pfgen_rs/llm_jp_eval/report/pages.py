@@ -63,7 +63,7 @@ def _page_of(report: Report, about: Mapping[str, Any], payloads: Mapping[str, An
     every = [own for found in report.diagnoses.values() for own in found.values()]
     return pages.render(
         "llm_jp_eval",
-        parts=("blocks", "llm_jp_eval"),
+        parts=("blocks", "listing", "llm_jp_eval"),
         **about,
         report=report,
         level=f"{LEVEL * 100:g}",

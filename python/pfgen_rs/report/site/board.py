@@ -78,7 +78,7 @@ class Contribution(NamedTuple):
     """What a source adds: columns, their values by names of models as the source has them, and sections.
 
     `groups`: labels of groups of columns that are not the board's own. `curves`: for the drawing of learning
-    curves, each with `name`, `steps`, `values` and `page`.
+    curves, each with `name`, `steps`, `values` and `page`. `notes`: what is left out, for messages.
     """
 
     columns: Sequence[Column] = ()
@@ -87,6 +87,7 @@ class Contribution(NamedTuple):
     benchmark: Benchmark | None = None
     groups: Mapping[str, Text] = MappingProxyType({})
     curves: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
 
 
 def _columns(declared: Iterable[dict[str, Any]]) -> tuple[Column, ...]:

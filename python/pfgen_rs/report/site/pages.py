@@ -199,6 +199,11 @@ def vendored() -> list[tuple[str, bytes]]:
     return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
+def library() -> list[str]:
+    """Returns the parts of pages outside of a site that draw: the same libraries."""
+    return [path.removeprefix("assets/").removesuffix(".js") for path, _ in vendored()]
+
+
 @cache
 def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""
@@ -229,6 +234,7 @@ LANGUAGES = ("ja", "en")
 _SPAN = Markup('<span data-t="{}">{}</span>')
 _SPAN_WITH = Markup('<span data-t="{}" data-t-args="{}">{}</span>')
 _BOTH = Markup('<span class="both"><span lang="ja">{}</span><span lang="en">{}</span></span>')
+_OPTION = Markup('<option value="{}" data-t="{}">{}</option>')
 _ATTRIBUTE = Markup('{}="{}" data-t-{}="{}"')
 
 Table = Mapping[str, Mapping[str, str]]
@@ -258,6 +264,11 @@ class Strings:
     def of(self, attribute: str, key: str) -> Markup:
         """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""
         return _ATTRIBUTE.format(attribute, self.text(key), attribute, key)
+
+    def options(self, prefix: str, *values: str) -> Markup:
+        """Returns choices with these values, named by the strings with a prefix, for a `select`."""
+        each = ((value, prefix + value, self.text(prefix + value)) for value in values)
+        return Markup("").join(_OPTION.format(*one) for one in each)
 
     def text(self, key: str, language: str = LANGUAGES[0], **values: Any) -> str:
         """Returns a string in one language."""

@@ -84,7 +84,7 @@ def run_page(
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="",
+        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,

@@ -8,7 +8,6 @@ messages. Other packages add theirs by an entry point of the group `pfgen_rs.sit
 """
 
 import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from pfgen_rs.report.site.folder import MARKER, digest_of, slug
 from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
 
-_LOG = logging.getLogger(__name__)
 _DEEPEST = 8  # folders within folders in which results are looked for
 _LARGEST_JSON = 4 << 20  # bytes: larger files are results with outputs, no tables
 
@@ -85,13 +83,12 @@ def section(
     return Section(nav, title, f"{nav}/{slug(title)}/{INDEX}", state(paths), files, models)
 
 
-def find(given: Iterable[Given]) -> dict[str, list[Given]]:
+def find(given: Iterable[Given]) -> tuple[dict[str, list[Given]], list[Path]]:
     """Returns what is to be read, by kind: the paths, and of folders of no kind the folders within them.
 
     Files are of a kind where they are given themselves, and in folders if the kind says so: what else lies
-    in folders is no table. Folders
-    without results are passed over, with a warning. Raises `InputError` for paths that do not exist, for
-    files of no kind, and where there is nothing of any kind.
+    in folders is no table. Also returns folders without results. Raises `InputError` for paths that do not
+    exist, for files of no kind, and where there is nothing of any kind.
     """
     sources = _registry.usable()
     found: dict[str, dict[Path, Given]] = {}
@@ -107,9 +104,7 @@ def find(given: Iterable[Given]) -> dict[str, list[Given]]:
     if unusable := [path for path in nothing if not found or path.is_file()]:
         known = "; ".join(f"{own.name}: {own.about}" for own in sources.values())
         raise InputError(f"no results that a site takes, which are {known}", path=unusable[0])
-    for path in nothing:
-        _LOG.warning("%s: no results in this folder yet: passed over", path)
-    return {kind: list(own.values()) for kind, own in found.items()}
+    return {kind: list(own.values()) for kind, own in found.items()}, nothing
 
 
 def _kinds(given: Given, sources: Iterable[Source], depth: int) -> Iterator[tuple[str, Given]]:

@@ -44,6 +44,35 @@
     };
   };
 
+  /** The value of a field on a page that has just been loaded, and now; that of a box is "" unless it is ticked. */
+  const initial = (field) => {
+    if (field.type === "checkbox") return field.defaultChecked ? field.value : "";
+    if (!field.options) return field.defaultValue;
+    return ([...field.options].find((each) => each.defaultSelected) ?? field.options[0]).value;
+  };
+  const now = (field) => (field.type !== "checkbox" || (field.checked && !field.disabled) ? field.value : "");
+
+  /**
+   * Fields as an address has them. `values()`: by name, "" for what is as at first, "-" for nothing where there was something,
+   * and those of ticked boxes of a name together; `recall(get)`: fills them with what `get` gives.
+   */
+  pfgen.fields = (fields) => {
+    const joined = (of, name) => fields.filter((field) => field.name === name).map(of).filter(Boolean).join(" ");
+    const told = (name) => (joined(now, name) === joined(initial, name) ? "" : joined(now, name) || "-");
+    const fill = (field, given) => {
+      if (field.type === "checkbox") {
+        field.checked = given ? given.split(" ").includes(field.value) : field.defaultChecked;
+        return;
+      }
+      field.value = given === "-" && initial(field) ? "" : given || initial(field);
+      if (field.selectedIndex < 0) field.value = initial(field); // no such choice
+    };
+    return {
+      values: () => Object.fromEntries(fields.map(({ name }) => [name, told(name)])),
+      recall: (get) => fields.forEach((field) => fill(field, get(field.name))),
+    };
+  };
+
   /** Text of an address, as it was before it stood there. */
   pfgen.decoded = (text) => {
     try {

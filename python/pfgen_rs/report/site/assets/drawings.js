@@ -8,9 +8,10 @@
   const kinds = [];
   let loading = null;
 
-  /** Promise of d3, one file for all pages of a site. */
+  /** Promise of d3: one file for all pages of a site; others have it in themselves. */
   const loaded = () => (loading ??= new Promise((resolve, reject) => {
-    document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: reject }));
+    if (globalThis.d3) resolve(true);
+    else document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: () => reject(new Error(library)) }));
   }));
 
   /** A drawing as the text of a file, which has no style sheet, in the colours of the page as it is. */
@@ -35,10 +36,8 @@
   };
 
   const tableOf = ({ head, rows }) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("draw_table") },
-    element("table", {},
-      ...(rows.length > mostRows ? [element("caption", {}, t("draw_table_cut", { n: mostRows, all: rows.length }))] : []),
-      element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))))),
-      element("tbody", {}, ...rows.slice(0, mostRows).map((row) => element("tr", {}, ...row.map(cell))))));
+    pfgen.table({}, rows.length > mostRows ? t("draw_table_cut", { n: mostRows, all: rows.length }) : null,
+      head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))), rows.slice(0, mostRows).map((row) => row.map(cell))));
 
   /** The next spot to a side, in the order of their places, so that each can be reached. */
   const nextSpot = (spots, from, key) => {
@@ -124,20 +123,22 @@
 
   /** A drawing of some kinds in `place`. `shown()`: the rows to draw, and `all` that they were chosen of. */
   const drawing = (place, board, own, state, shown) => {
-    const places = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
-    const [choice, figure, bounds, notes, files] = places;
+    const [choice, figure, bounds, notes, files] = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
     const prefix = place.id === "drawings" ? "draw" : place.id;
     place.classList.remove("with-script"); // it can be printed from now on
     place.classList.add("drawing");
-    place.replaceChildren(...places);
-    const current = () => own.find(({ name }) => name === address.get(prefix)) ?? own[0];
+    place.replaceChildren(choice, figure, bounds, notes, files);
+
+    const kindOf = () => ({ name: "kind", options: own.map(({ name }) => [name, t(`draw_${name}`)]) });
+    const keyOf = (name) => (name === "kind" ? prefix : `${prefix}.${name}`);
 
     /** What the address says of a field, else what the page does, else the kind. */
     const read = ({ name, options, many, value }) => {
       const known = [...(many ? ["-"] : []), ...options.map(([key]) => key)];
       const isKnown = (text) => (many ? text.split(" ") : [text]).every((one) => known.includes(one));
-      return [address.get(`${prefix}.${name}`), state[name], value].find((text) => text && isKnown(text)) ?? options[0][0];
+      return [address.get(keyOf(name)), state[name], value].find((text) => text && isKnown(text)) ?? options[0][0];
     };
+    const current = () => own.find(({ name }) => name === read(kindOf()));
 
     const choosing = (svg, { axes, points, brush }) => {
       const inside = ({ values }, ends) => values.every((value, i) => value >= ends[i][0] && value <= ends[i][1]);
@@ -150,7 +151,7 @@
       const width = figure.clientWidth - gap;
       if (width < 100) return; // out of sight
       const values = Object.fromEntries(current().fields(board).map((field) => [field.name, read(field)]));
-      const made = current().draw({ board, state: { ...state, ...values }, width, ...shown() });
+      const made = { height: 40, nodes: [pfgen.marks.text(8, 24, t("draw_nothing"))], ...current().draw({ board, state: { ...state, ...values }, width, ...shown() }) };
       const svg = drawn("svg", { viewBox: `0 0 ${width} ${made.height}`, role: "group", "aria-label": made.title }, ...made.nodes);
       const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.marks.cut(text, 480)));
       const legend = items.length ? [element("ul", {}, ...items)] : [];
@@ -162,24 +163,17 @@
       files.replaceChildren(...filesOf(svg, made, files.querySelector("details")?.open));
     };
 
-    const turn = (name) => {
-      const dropped = current().fields(board).map((field) => [`${prefix}.${field.name}`, ""]);
-      address.set({ ...Object.fromEntries(dropped), [prefix]: name }, { isStep: true });
-      start();
-      choice.querySelector("select").focus();
-    };
-
-    const set = (name) => (value) => {
-      address.set({ [`${prefix}.${name}`]: value }, { isStep: true });
-      draw();
+    const set = ({ name }) => (value) => {
+      const isKind = name === "kind";
+      const others = isKind ? current().fields(board).map((field) => [keyOf(field.name), ""]) : []; // of the kind before
+      address.set({ ...Object.fromEntries(others), [keyOf(name)]: value }, { isStep: true });
+      (isKind ? start : draw)();
+      if (isKind) choice.querySelector("select").focus();
     };
 
     const start = () => {
-      const options = own.map(({ name }) => [name, t(`draw_${name}`)]);
-      const fields = current().fields(board).filter(({ name }) => !(name in state))
-        .map((field) => fieldOf(field, read(field), set(field.name)));
-      if (own.length > 1) fields.unshift(fieldOf({ name: "kind", options }, current().name, turn));
-      choice.replaceChildren(element("div", { class: "tools" }, ...fields));
+      const fields = [kindOf(), ...current().fields(board)].filter(({ name, options }) => !(name in state) && options.length > 1);
+      choice.replaceChildren(element("div", { class: "tools" }, ...fields.map((field) => fieldOf(field, read(field), set(field)))));
       draw();
     };
     return { start, draw };
@@ -188,7 +182,7 @@
   pfgen.drawings = {
     /**
      * Add a kind: its `name`, whether a board `has` what it needs, its `fields(board)`, and `draw({board, rows, all, state, width})`, which
-     * returns `title`, `height`, `nodes` of the drawing, `legend`, `notes`, `table` and, where points can be chosen, `chosen`.
+     * returns `title`, `notes`, `table` and, unless there is nothing to draw, `height`, `nodes`, `legend` and, where points can be chosen, `chosen`.
      */
     register: (kind) => kinds.push(kind),
 
@@ -205,12 +199,7 @@
       const own = kinds.filter(({ name, has, fields }) => (names?.includes(name) ?? true) && has(board) && fields(board).every(isKnown));
       place.hidden = !own.length;
       if (!own.length) return;
-      try {
-        await loaded();
-      } catch {
-        place.replaceChildren(element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
-        return;
-      }
+      if (!(await pfgen.awaited(place, loaded()))) return;
       made = drawing(place, board, own, state, () => shown);
       made.start();
       pfgen.onLanguage(made.start);
