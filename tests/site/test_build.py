@@ -9,15 +9,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from checkouts import add_run, contents, make_checkout, times
 from helpers import SCRIPT, TIMEOUT
 from payload_texts import file_payloads
+from pfgen_rs.report.site import builder
 from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.model_facts import bundled_facts
-from pfgen_rs.report.site.models_page import models_page
+from pfgen_rs.report.site.models_page import model_page, models_page
 from pfgen_rs.report.site.pages import ALONE
 from pfgen_rs.site.build import SitePlan, build_site
 from pfgen_rs.site.sources import given
@@ -76,12 +78,20 @@ def new_verdicts(lab: Path) -> dict[str, Any]:
     return {}
 
 
-@pytest.mark.parametrize("change", [new_run, new_verdicts, new_facts])
-def test_few_files_are_written_again(lab: Path, change: Callable[[Path], dict[str, Any]]) -> None:
+@pytest.mark.parametrize(("change", "models"), [(new_run, 1), (new_verdicts, 3), (new_facts, 1)])
+def test_few_files_are_written_again(
+    lab: Path,
+    change: Callable[[Path], dict[str, Any]],
+    models: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     built(lab, lab.parent / "site")
     assert not built(lab, lab.parent / "site")
     more = change(lab)
+    page = Mock(side_effect=model_page)
+    monkeypatch.setattr(builder.models_page, "model_page", page)
     written = built(lab, lab.parent / "site", **more)
+    assert page.call_count == models, "whose own values have changed"
     assert written
     assert len(written) <= MOST_WRITTEN
     built(lab, lab.parent / "anew", **more)

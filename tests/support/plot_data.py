@@ -106,7 +106,7 @@ CATEGORIES = {"Q0": "math", "Q1": "arts", "Q2": "math", "Q3": None}
 # Each figure, of runs and with what every figure takes.
 FIGURES: dict[str, Callable[..., Figure]] = {
     "metrics": plots.metric_pairs,
-    "length": plots.score_length,
+    "length": lambda table, **look: plots.scatter(table, "length", **look),
     "intervals": plots.intervals,
     "steps": plots.score_steps,
     "size": lambda t, **look: plots.scatter(dated(t), "parameters", **look),

@@ -92,8 +92,7 @@ _DARK_COLOURS = {
     style.INK: "#e6e8eb",
     style.FAINT: "#a3abb5",
     style.GRID: "#3a4048",
-    style.GROUNDS[0]: "#332f20",
-    style.GROUNDS[1]: "#463f28",
+    style.GROUND: "#463f28",
 }
 _COLOUR = re.compile(rb"(?<=fill: |roke: )#[0-9a-f]{6}")
 _FIRST_GROUP = b'<g id="figure_1">'

@@ -14,8 +14,9 @@ from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
 from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
 from pfgen_rs.site import sources
-from pfgen_rs.site.matching import Matching, match, read_aliases
+from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
+from pfgen_rs.studies import read_aliases
 
 # Folders of a source's label: where files lie on the machine that builds a site is not to be published.
 _FOLDERS = re.compile(r"(?<= )(?!in ).*[/\\]", re.DOTALL)
@@ -138,7 +139,7 @@ def _matching(
     plan: SitePlan, own: SiteRuns, contributions: Mapping[str, boards.Contribution]
 ) -> Matching:
     names = {label: _names(each) for label, each in contributions.items()}
-    aliases = {} if plan.aliases is None else read_aliases(plan.aliases)
+    aliases = {} if plan.aliases is None else read_aliases(plan.aliases, identity)
     return match((boards.full_name(entry) for entry in own.entries), names, aliases)
 
 

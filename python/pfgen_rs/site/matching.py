@@ -18,12 +18,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pfgen_rs.errors import ConfigError
-from pfgen_rs.io import source
 from pfgen_rs.io.text import shortened
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.report.site.model_facts import parameters_in_name
@@ -133,7 +130,7 @@ def match(
     """Match the names of sources, by their labels, with each other and with those of runs (`own`).
 
     A model is called as `own` has it, else as in the file of aliases, else by the first of its names in the
-    alphabet, of those with an organisation if there are any. `aliases`: as `read_aliases` returns them.
+    alphabet, of those with an organisation if there are any. `aliases`: the model that names mean.
     """
     ours = set(own)
     given = {label: list(dict.fromkeys(names)) for label, names in sources.items()}
@@ -235,22 +232,3 @@ def _joined(
         has_runs = any(each.has_runs for each in joined)
         found[whole] = _Group(Identity(group.says.words, *says), whole, has_runs)
     return list(found.values())
-
-
-def read_aliases(path: Path) -> dict[str, str]:
-    """Returns the model that each name means, from a TOML file: `"model" = ["its name elsewhere", …]`.
-
-    Raises `ConfigError` for a file that cannot be read, other values, and names that mean two models.
-    """
-    found: dict[str, str] = {}
-    meant: dict[Identity, str] = {}
-    for model, names in source.read_toml(path).items():
-        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            problem = 'expected a list of names, as in "model" = ["its name elsewhere"]'
-            raise ConfigError(f"{shortened(model)!r}: {problem}", path=path)
-        for name in (model, *names):
-            if (other := meant.setdefault(identity(name), model)) != model:
-                both = f"{shortened(other)!r} and {shortened(model)!r}"
-                raise ConfigError(f"{shortened(name)!r} means two models, {both}", path=path)
-            found[name] = model
-    return found

@@ -8,8 +8,8 @@ the path of a font).
 from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import available
 from pfgen_rs.report.plots.columns import category_intervals, category_means
-from pfgen_rs.report.plots.inputs import question_scores, responses, source_scores
-from pfgen_rs.report.plots.metrics import metric_pairs, score_length, source_means, source_pairs
+from pfgen_rs.report.plots.inputs import responses, source_scores
+from pfgen_rs.report.plots.metrics import metric_pairs, source_means, source_pairs
 from pfgen_rs.report.plots.questions import clustered, question_map
 from pfgen_rs.report.plots.scatter import scatter
 from pfgen_rs.report.plots.scores import category_map, intervals, panels
@@ -31,12 +31,10 @@ __all__ = [
     "panels",
     "png",
     "question_map",
-    "question_scores",
     "responses",
     "running",
     "save",
     "scatter",
-    "score_length",
     "score_steps",
     "series",
     "source_means",

@@ -22,7 +22,7 @@ def _questions(request: inputs.PlotRequest) -> Plot:
     top = request.top or _RUNS
     best = sorted(overall, key=lambda name: -overall[name])[:top]
     table = clustered(scores.filter(pl.col("name").is_in(best)))
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(overall))]
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(overall))]
     notes += points.cut_note(QUESTIONS, _QUESTIONS, table.width - 1)
     draw = partial(question_map, table, of=len(overall))
     return Plot(table, draw, notes, len(overall) > top)

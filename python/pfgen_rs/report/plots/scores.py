@@ -18,7 +18,7 @@ from pfgen_rs.report.plots.columns import (
 )
 
 MOST = 100  # runs with intervals that are shown
-_RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
+_RANK_SIZE = 9  # points
 
 
 @plot_kind(
@@ -107,35 +107,15 @@ def _kinds_below(figure: Figure, axes: Axes, look: style.Look, note: str | None 
 
 def _rank_ranges(axes: Axes, runs: "pl.DataFrame", look: style.Look) -> None:
     """Write the rank range of each run in a column on the right, where no interval reaches."""
-    if not {"rank_low", "rank_high"} <= set(runs.columns):
-        return
-    said = {
-        row: f"{low}" if low == high else f"{low}–{high}"
-        for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows())
-        if low is not None and high is not None
-    }
-    heading = look.say("rank range")
-    widest = max(style.text_width(text, look.families) for text in (heading, *said.values()))
-    right = _RANK_GAP + _RANK_SIZE * style.MEAN_WIDTH * widest
-    for row, text in said.items():
-        _annotate(axes, text, (1, row), (right, 0), "center_baseline")
-    _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")
-
-
-def _annotate(
-    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], place: str
-) -> None:
-    axes.annotate(
-        text,
-        at,
-        xycoords=axes.get_yaxis_transform(),
-        xytext=offset,
-        textcoords="offset points",
-        ha="right",
-        va=place,
-        fontsize=_RANK_SIZE,
-        annotation_clip=False,
-    )
+    if {"rank_low", "rank_high"} <= set(runs.columns):
+        known = runs.with_row_index("row").drop_nulls(["rank_low", "rank_high"])
+        ranges = known.select("row", "rank_low", "rank_high").rows()
+        said = {row: f"{low}" if low == high else f"{low}–{high}" for row, low, high in ranges}
+        column = axes.secondary_yaxis("right")
+        column.set_yticks([*said], [*said.values()])
+        column.tick_params(length=0)
+        column.spines[:].set_visible(False)
+        axes.set_title(look.say("rank range"), loc="right", fontsize=_RANK_SIZE)
 
 
 MOST_CATEGORIES = 80  # runs on a map
@@ -148,7 +128,7 @@ def _categories(request: inputs.PlotRequest) -> Plot:
     scores = request.category_scores
     top = request.top or MOST_CATEGORIES
     table = category_means(*scores)
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(table))]
     return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
 
 
@@ -202,7 +182,7 @@ def _panels(request: inputs.PlotRequest) -> Plot:
     top = request.top or _PANEL_RUNS
     table = category_intervals(scores, categories)
     runs = request.inputs.runs.filter(pl.col("name").is_in(list(overall)))
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(runs))]
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(runs))]
     return Plot(table, partial(panels, runs, table, top=top), notes, len(runs) > top)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
+from pathlib import Path
 from typing import Any, Unpack
 
 from pfgen_rs.drawing import figures
@@ -12,7 +13,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve
+from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_table
 from pfgen_rs.report.plots.points import bounds_of
 
 _AXES = {"step": "Step", "tokens": "Tokens"}
@@ -24,7 +25,7 @@ _MARKED = 60  # points; more of them hide the line
 )
 def _learning(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `learning`."""
-    curves = {path: read_curve(path) for path in request.paths}
+    curves = {path: read_table(Path(path)) for path in request.paths}
     tables = [rows.select(pl.lit(name).alias("series"), pl.all()) for name, rows in curves.items()]
     draw = partial(learning_curves, curves, x=request.x or "step", y=request.y)
     return Plot(pl.concat(tables, how="diagonal_relaxed"), draw)
