@@ -381,6 +381,6 @@ def _page_of(
         total=view.total,
         raters=list(view.letters),
         several=len(view.judges) > 1,
-        data=data,
+        data={"verdicts": data},
         payloads=payloads,
     )

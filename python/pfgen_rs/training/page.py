@@ -93,7 +93,7 @@ def curve_page(runs: Sequence[Run], place: Frame = ALONE) -> OwnPage:
         "runs": runs,
         "differing": _differing(runs),
         "left_out": left_out,
-        "index": index,
+        "data": {"curve": index},
         "signature": str(signature),
     }
     return OwnPage(payloads.items(), partial(_page_of, about), place)

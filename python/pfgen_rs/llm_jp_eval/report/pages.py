@@ -50,7 +50,9 @@ def report_page(
     about = {
         "frame": place,
         "samples": len(table),
-        "data": {"index": place.name(INDEX), "chunks": [place.name(name) for name in chunks]},
+        "data": {
+            "samples": {"index": place.name(INDEX), "chunks": [*map(place.name, chunks)]},
+        },
     }
     payloads = {INDEX: report_index(table, ordered, starts), **chunks}
     named = [(place.name(name), value) for name, value in payloads.items()]

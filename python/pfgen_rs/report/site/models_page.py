@@ -61,9 +61,8 @@ def models_page(board: Board, *, frame: Frame, comparison: str | None, is_comple
         frame=frame,
         here="models",
         rows=list(_table_rows(board)),
-        comparison=comparison,
-        most_compared=MOST_COMPARED,
         is_complete=is_complete,
+        data={"comparison": {"page": comparison, "most": MOST_COMPARED}},
     )
 
 
@@ -107,7 +106,7 @@ def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, 
         shown_value=shown_value,
         pages=pages,
         sections=[s for s in board.sections if model.name in s.models],
-        data={"model": model.slug},
+        data={"page": {"model": model.slug}},
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -112,6 +113,8 @@ def render(
     frame: Frame = ALONE,
     images: bool = False,
     script: str | None = None,
+    data: Mapping[str, Any] = MappingProxyType({}),
+    payloads: Mapping[str, Any] = MappingProxyType({}),
     **context: Any,
 ) -> bytes:
     """Render `templates/{template}.html.j2` with the assets of `parts` and those of all pages.
@@ -119,15 +122,17 @@ def render(
     A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `frame`: what the
     site gives its pages. `images`: whether the page shows images that are files. `script`: path within the
     site of the file that `shared_script` made of the same parts; without it the page has scripts and strings
-    itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
+    itself. `data` and `payloads`: by name, for scripts (`payload.data_block`, `payload.inline`), where the
+    payloads are not in files of their own. All values are escaped; missing ones raise
+    `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (template,)))
     assets = _assets(names, script, frame.look.style)
     texts = strings(names)
     found = _environment().get_template(f"{template}.html.j2")
     context["policy"] = assets.policy(images=images or frame.look.logo is not None)
-    page = found.render({**frame._asdict(), **context}, assets=assets, icon=_icon(), t=texts)
-    return page.encode()
+    context |= {"data": data, "payloads": payloads, "assets": assets, "icon": _icon(), "t": texts}
+    return found.render({**frame._asdict(), **context}).encode()
 
 
 @cache
