@@ -170,7 +170,7 @@ def test_names_of_strangers(files: dict[str, bytes]) -> None:
 
 
 def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
-    figure = plots.category_map(question_table(runs(3)), CATEGORIES)
+    figure = plots.category_map(plots.category_means(question_table(runs(3)), CATEGORIES))
     plain, themed = plots.svg(figure).decode(), themed_svg(figure).decode()
     ET.fromstring(themed)
     assert themed.count('id="dark"') == 1
