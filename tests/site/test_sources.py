@@ -17,6 +17,7 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from browser import NewPage, expect
 from jpeval_runs import result_of_1_3_0
+from pfgen_rs import install
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge import sample_path
 from pfgen_rs.report.site.board import Contribution, Section, Value
@@ -313,19 +314,17 @@ def test_missing_paths(tmp_path: Path) -> None:
         find([Given(tmp_path / "none")])
 
 
+@pytest.mark.parametrize("how", ["folder", "name", "variable"])
 def test_a_site_is_stale_when_its_questions_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "set").mkdir()
-    plan = SitePlan([], benchmark=str(tmp_path / "set"))
-    states = [plan.state()]
+    monkeypatch.setattr(install, "installed_path", {"own": tmp_path / "set"}.get)
+    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "own" if how == "variable" else "")
+    plan = SitePlan([], {"folder": str(tmp_path / "set"), "name": "own"}.get(how))
+    states = [plan.state(), SitePlan([], "none").state(), SitePlan([], "mini").state()]
     (tmp_path / "set" / "Q01.json").write_text("{}", encoding="utf-8")
-    states.append(plan.state())
-    for value in ("", str(tmp_path / "set")):  # where no option names them
-        monkeypatch.setenv("PFGEN_RS_BENCHMARK", value)
-        states.append(SitePlan([]).state())
-    assert len(set(states)) == 3, "however they are named"
-    assert states[1] == states[3]
+    assert len({*states, plan.state()}) == 4
 
 
 def test_paths_given_twice_count_once(verdicts: Path) -> None:

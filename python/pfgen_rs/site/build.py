@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pfgen_rs.errors import PfgenError
-from pfgen_rs.questions.locate import ENVIRONMENT
+from pfgen_rs.errors import BenchmarkNotFoundError, PfgenError
+from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
@@ -45,11 +46,11 @@ class SitePlan:
 
     def state(self) -> str:
         """Returns a digest of the names, sizes and times of all files that the site is made of."""
-        benchmark = self.benchmark or os.environ.get(ENVIRONMENT, "")
-        questions = Path(benchmark) if benchmark and Path(benchmark).is_dir() else None
-        beside = [p for p in (self.aliases, self.facts, self.logo, questions) if p is not None]
+        beside = [p for p in (self.aliases, self.facts, self.logo) if p is not None]
+        with suppress(BenchmarkNotFoundError):  # which is told where there are runs
+            beside.append(benchmark_path(self.benchmark))
         known = [(str(each.path), each.names) for each in self.given]
-        about = [repr(self.about), self.style, benchmark]
+        about = [repr(self.about), self.style, self.benchmark]
         files = sources.state([*(each.path for each in self.given), *beside])
         return digest_of(code_digest(), known, about, files)
 
