@@ -194,6 +194,23 @@ def test_faults_are_told(lab: Path, fault: Callable[[Path], None], code: int, sa
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("bild", "No such command 'bild'. Did you mean 'build'?"),
+        ("labs", "labs: no such file or folder (did you mean 'lab'?)"),
+        ("xyz/t.csv:model", "xyz/t.csv: no such file or folder"),
+    ],
+)
+def test_what_is_missing_is_named(
+    wrong: str, said: str, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lab.parent)
+    (lab / "site.toml").touch()
+    done = site(Path(wrong), lab, out=lab.parent / "site")
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
 def test_a_site_within_its_sources_is_no_source(lab: Path) -> None:
     assert site(lab, out=lab / "site").returncode == 0
     before = times(lab / "site")

@@ -23,7 +23,7 @@ from pfgen_rs.judge import sample_path
 from pfgen_rs.report.site.board import Contribution, Section, Value
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.build import SitePlan
-from pfgen_rs.site.sources import Given, find, read, state
+from pfgen_rs.site.sources import Given, find, given, read, state
 from pfgen_rs.training import StepEvaluator, read_curve
 from site_samples import HOSTILE, Elements
 from verdict_pages import (
@@ -311,7 +311,7 @@ def test_damaged_files_are_refused_with_their_path(tmp_path: Path, kind: str) ->
 
 def test_missing_paths(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
-        find([Given(tmp_path / "none")])
+        given(tmp_path / "none")
 
 
 @pytest.mark.parametrize("how", ["folder", "name", "variable"])
