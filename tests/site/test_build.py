@@ -194,6 +194,14 @@ def test_faults_are_told(lab: Path, fault: Callable[[Path], None], code: int, sa
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
 
 
+def test_systems_are_no_models_wherever_these_are_counted(lab: Path) -> None:
+    (lab / "table.csv").unlink()
+    shutil.rmtree(lab / "verdicts")
+    add_run(lab / "checkout", "result/system/x/1", config={"model": "x", "engine": "system"})
+    assert "2 models, 3 runs" in site(lab, out=lab.parent / "site").stdout
+    assert "2 models, 3 runs" in (lab.parent / "site" / "index.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -57,7 +57,7 @@ class SitePlan:
 
 @dataclass(frozen=True)
 class Built:
-    """What became of a site: its first page, numbers of models and runs.
+    """What became of a site: its first page, numbers of models (no systems) and runs.
 
     `notes`: names that did not match. `left_out`: what of the sources is not used, and why. `failed`: runs
     that are left out or have no page, with that and the reason. `is_new`: whether anything had changed.
@@ -113,8 +113,8 @@ def build_site(
     site = replace(site, pages=_pages(plan, site.board, matching, facts, told))
     unpaged = site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
     failed += [(f"{run}: has no page", why) for run, why in unpaged]
-    notes = matching.notes()
-    return Built(page, len(site.board.models), len(own.entries), notes, left_out, failed)
+    models = sum(not model.is_system for model in site.board.models)
+    return Built(page, models, len(own.entries), matching.notes(), left_out, failed)
 
 
 def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFacts:
