@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         path = item.path.relative_to(config.rootpath).as_posix()
         if {path, f"{path}::{getattr(item, 'originalname', item.name)}"} & slow:
             item.add_marker(pytest.mark.slow)
-        if "browser" in getattr(item, "fixturenames", ()):
+        if "launched" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
 
 

@@ -16,7 +16,18 @@ import pytest
 import scipy.stats  # type: ignore[import-untyped]
 from scipy.cluster.hierarchy import linkage  # type: ignore[import-untyped]
 
-from browser import NewPage, Page, expect, field, settled
+from browser import (
+    NewPage,
+    Page,
+    back,
+    downloaded,
+    expect,
+    field,
+    in_both,
+    overflow,
+    settled,
+    where,
+)
 from pfgen_rs.report.site import pages
 
 PARTS = (
@@ -27,12 +38,12 @@ PARTS = (
     "drawings_marks",
     "drawings_scatter",
     "drawings_kinds",
+    "drawings_curves",
 )
 CATEGORIES = ("化学", "数学", "歴史", "生物")
 HOSTILE = "=1+1</script><img src=x onerror=alert(1)>\u202eb"
 PAGE = """{% extends "base.html.j2" %}{% block title %}Board{% endblock %}{% block footer %}{% endblock %}
-{% block main %}<h1>Board</h1><section id="drawings"></section><section id="one"></section>{% endblock %}
-{% block data %}{{ payload("board", board) }}{% endblock %}"""
+{% block main %}<h1>Board</h1><section id="drawings"></section><section id="one"></section>{% endblock %}"""
 WITHIN = """(node) => [...node.querySelectorAll("text")]
   .every((text) => text.getBoundingClientRect().right <= innerWidth)"""
 START = """() => pfgen.load("board").then(({ board, means }) => {
@@ -162,7 +173,7 @@ def write_page(folder: Path, made: Mapping[str, Any]) -> Path:
     loader = environment.loader
     assert loader is not None
     environment.loader = jinja2.ChoiceLoader([jinja2.DictLoader({"places.html.j2": PAGE}), loader])
-    content = pages.render("places", parts=PARTS, board=made)
+    content = pages.render("places", parts=PARTS, payloads={"board": made})
     environment.loader = loader
     for path, library in pages.vendored():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -189,9 +200,8 @@ def opened(page: Page, address: str, query: str = "") -> Page:
 
 
 def saved(page: Page, name: str) -> str:
-    with page.expect_download() as found:
-        page.locator("#drawings").get_by_role("button", name=name).click()
-    return Path(found.value.path()).read_text(encoding="utf-8")
+    button = page.locator("#drawings").get_by_role("button", name=name)
+    return downloaded(page, button.click)[1].decode()
 
 
 def names(page: Page, kind: str = ".spot:not(.faint)") -> list[str]:
@@ -289,6 +299,7 @@ def test_the_frontier_and_what_is_left_out(page: Page, address: str, made: dict[
     assert {"1B", "10B"} <= set(ticks)
 
 
+@in_both
 def test_points_lead_to_pages_and_are_reached_by_keys(page: Page, address: str) -> None:
     opened(page, address)
     first = page.locator("#drawings .spot").first
@@ -308,6 +319,7 @@ def test_points_lead_to_pages_and_are_reached_by_keys(page: Page, address: str) 
     assert page.locator("#drawings .tip text").count() == 0
 
 
+@in_both
 def test_a_rectangle_and_bounds_choose_the_same(
     page: Page, address: str, made: dict[str, Any]
 ) -> None:
@@ -324,7 +336,9 @@ def test_a_rectangle_and_bounds_choose_the_same(
     page.get_by_role("button", name="Show all again").click()
     assert page.evaluate("restricted.at(-1)") is None
     assert settled(page, lambda: page.locator("#drawings .faint").count(), 0) == 0
-    box = page.locator("#drawings .brush .overlay").bounding_box()
+    overlay = page.locator("#drawings .brush .overlay")
+    overlay.scroll_into_view_if_needed()
+    box = overlay.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 2, box["y"] + 2)
     page.mouse.down()
@@ -337,6 +351,7 @@ def test_a_rectangle_and_bounds_choose_the_same(
     assert len(chosen) == middle > 0
 
 
+@in_both
 def test_the_address_has_the_drawing_and_back_works(page: Page, address: str) -> None:
     opened(page, address)
     field(page, "Horizontal").first.select_option("released")
@@ -344,18 +359,19 @@ def test_the_address_has_the_drawing_and_back_works(page: Page, address: str) ->
     expect(page.locator("#drawings .draw-notes")).to_contain_text("Fitted line: Score = ")
     field(page, "Drawing").select_option("intervals")
     expect(page.locator("#drawings figcaption")).to_have_text("Score with intervals, best first")
-    assert "draw.x" not in page.url
-    page.go_back()
+    assert "draw.x" not in where(page)
+    back(page)
     expect(page.locator("#drawings figcaption")).to_have_text("Score against Released")
     assert page.locator("#drawings .fit").count() == 1
-    page.go_back()
+    back(page)
     expect(page.locator("#drawings .fit")).to_have_count(0)
-    page.go_forward()
+    back(page, 1)
     expect(page.locator("#drawings .fit")).to_have_count(1)
     opened(page, address, "draw=nothing&draw.x=%3Cb%3E&draw.show=names%20x")
     expect(page.locator("#drawings figcaption")).to_have_text("Score against Parameters")
 
 
+@in_both
 @pytest.mark.parametrize(
     "kind", ["scatter", "cost", "intervals", "categories", "curves", "questions"]
 )
@@ -385,7 +401,7 @@ def test_each_kind_in_both_languages_and_themes_as_files(
     for width in (390, 2560):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(150)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert overflow(page) == 0
         assert page.locator("#drawings svg").first.evaluate(WITHIN)
 
 

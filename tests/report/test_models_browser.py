@@ -17,7 +17,18 @@ import numpy as np
 import pytest
 
 from boards import COLUMNS, Board, made_board, write_board
-from browser import NewPage, Page, expect, field, settled
+from browser import (
+    NewPage,
+    Page,
+    back,
+    downloaded,
+    expect,
+    field,
+    in_both,
+    overflow,
+    settled,
+    where,
+)
 from pfgen_rs import stats
 from site_samples import HOSTILE
 
@@ -227,6 +238,7 @@ def test_a_mean_is_of_all_runs_that_match(page: Page, address: str) -> None:
     assert settled(page, own_ranges, lows) == lows
 
 
+@in_both
 def test_back_and_forward_and_links_reproduce_the_view(new_page: NewPage, address: str) -> None:
     page = opened(new_page(), address)
 
@@ -239,9 +251,9 @@ def test_back_and_forward_and_links_reproduce_the_view(new_page: NewPage, addres
         return fields.evaluate_all(read), sorts, names(page), page.locator("#count").inner_text()
 
     def act(does: Callable[[], object]) -> tuple[object, ...]:
-        before = page.url
+        before = where(page)
         does()
-        assert settled(page, lambda: page.url != before, wanted=True)
+        assert settled(page, lambda: where(page) != before, wanted=True)
         return view()
 
     heading = page.locator("th[data-key=length] button")
@@ -264,13 +276,13 @@ def test_back_and_forward_and_links_reproduce_the_view(new_page: NewPage, addres
     seen_views.append(act(lambda: page.evaluate("pfgen.restrict(['m1', 'm2'])")))
     assert len({str(each) for each in seen_views}) == len(seen_views)
     other = new_page()
-    other.goto(page.url)
+    other.goto(where(page))
     assert settled(other, lambda: names(other), names(page)) == names(page)
     for wanted in reversed(seen_views[:-1]):
-        page.go_back()
+        back(page)
         assert settled(page, view, wanted) == wanted
     for wanted in seen_views[1:]:
-        page.go_forward()
+        back(page, 1)
         assert settled(page, view, wanted) == wanted
     page.get_by_role("button", name="Reset").click()
     assert settled(page, view, seen_views[0]) == seen_views[0]
@@ -299,6 +311,7 @@ def test_addresses_that_mean_nothing(page: Page, address: str) -> None:
     assert len(shown(page)) == len(BOARD["models"]["slug"])
 
 
+@in_both
 def test_several_criteria_by_pointer_and_keyboard(page: Page, address: str) -> None:
     opened(page, address, choice="all", columns=["score", "mode", "trials"])
     page.locator("th[data-key=mode] button").click()
@@ -346,6 +359,7 @@ def cells_of_markdown(line: str) -> list[str]:
     return [re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), c) for c in line.strip("|").split("|")]
 
 
+@in_both
 def test_exports_are_read_back(new_page: NewPage, tmp_path: Path) -> None:
     board = made_board(30, hostile=True)
     page = opened(new_page(accept_downloads=True), write_board(tmp_path, board).as_uri(),
@@ -353,10 +367,9 @@ def test_exports_are_read_back(new_page: NewPage, tmp_path: Path) -> None:
     page.locator("details:has(#exports) summary").click()
     texts = {}
     for kind in ("csv", "json", "tex", "md"):
-        with page.expect_download() as started:
-            page.locator(f"[data-save={kind}]").click()
-        assert started.value.suggested_filename == f"models.{kind}"
-        texts[kind] = Path(started.value.path()).read_bytes().decode()
+        name, content = downloaded(page, page.locator(f"[data-save={kind}]").click)
+        assert name == f"models.{kind}"
+        texts[kind] = content.decode()
     rows = json.loads(texts["json"])
     assert len(rows) == 30
     assert {row["name"] for row in rows} == set(board["models"]["name"])
@@ -409,6 +422,7 @@ def test_exports_are_read_back(new_page: NewPage, tmp_path: Path) -> None:
     ]
 
 
+@in_both
 def test_weights_make_a_column_of_models_that_have_all(page: Page, address: str) -> None:
     opened(page, address)
     assert page.locator("th[data-key=composite]").count() == 0
@@ -434,6 +448,7 @@ def test_weights_make_a_column_of_models_that_have_all(page: Page, address: str)
     assert values == sorted(values, reverse=True)
 
 
+@in_both
 def test_a_filter_is_used_by_keyboard_and_leaves_unknown_values_out(
     page: Page, address: str
 ) -> None:
@@ -460,6 +475,7 @@ def test_a_filter_is_used_by_keyboard_and_leaves_unknown_values_out(
     assert settled(page, lambda: len(shown(page)), len(found)) == len(found)
 
 
+@in_both
 def test_runs_are_chosen_for_comparison(page: Page, address: str) -> None:
     opened(page, address)
     for number in (0, 2):
@@ -485,6 +501,7 @@ INSIDE = """["left", "top"].map((side) => {
 })"""
 
 
+@in_both
 @pytest.mark.parametrize("viewport", [PHONE, {"width": 2560, "height": 1440}])
 def test_hostile_names_act_nowhere_and_fit(
     new_page: NewPage, tmp_path: Path, viewport: Any
@@ -497,7 +514,7 @@ def test_hostile_names_act_nowhere_and_fit(
     page.get_by_text("Choose values").click()
     page.get_by_role("button", name="日本語").click()
     assert page.locator("main script[src], main img, main b, main svg[onload]").count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+    assert overflow(page) == 0
     assert {row["name"] for row in shown(page)} <= set(board["models"]["name"])
     assert page.locator(".models .control").first.is_visible()
     heights = page.evaluate(HEIGHTS)

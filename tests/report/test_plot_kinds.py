@@ -25,7 +25,7 @@ from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import draw, plot_kinds
-from pfgen_rs.report.plots.inputs import PlotRequest, read_curve
+from pfgen_rs.report.plots.inputs import PlotRequest, read_table
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import FRONT, build
 from pfgen_rs.report.site.pages import Frame
@@ -172,7 +172,7 @@ def test_names_of_strangers(files: dict[str, bytes]) -> None:
 
 
 def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
-    figure = plots.category_map(question_table(runs(3)), CATEGORIES)
+    figure = plots.category_map(plots.category_means(question_table(runs(3)), CATEGORIES))
     plain, themed = plots.svg(figure).decode(), themed_svg(figure).decode()
     ET.fromstring(themed)
     assert themed.count('id="dark"') == 1
@@ -425,10 +425,9 @@ def test_numbers_of_one_run(checkout: Path, tmp_path: Path) -> None:
 def test_what_is_no_curve(tmp_path: Path) -> None:
     (tmp_path / "curve.parquet").write_bytes(b"PAR1")
     for paths, message in (
-        (["a/c.parquet", "b/c.parquet"], "not a learning curve"),
-        ([str(tmp_path / "curve.parquet")], "expected a file such as curve.parquet"),
-        ([str(tmp_path)], "expected a file such as curve.parquet"),
-        ([str(tmp_path / "missing.parquet")], "not a learning curve"),
+        (["a/c.parquet", "b/c.parquet"], r"a.c\.parquet: cannot be read: No such file"),
+        ([str(tmp_path / "curve.parquet")], "expected a table such as curve.parquet"),
+        ([str(tmp_path)], "cannot be read: "),
     ):
         with pytest.raises(errors.PfgenError, match=message):
             draw("learning", PlotRequest(paths))
@@ -459,4 +458,4 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     place.parent.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
-    assert read_curve(str(place)).to_dict(as_series=False) == {"a": [1]}
+    assert read_table(place).to_dict(as_series=False) == {"a": [1]}

@@ -199,7 +199,7 @@ def test_systems_are_no_models_wherever_these_are_counted(lab: Path) -> None:
     shutil.rmtree(lab / "verdicts")
     add_run(lab / "checkout", "result/system/x/1", config={"model": "x", "engine": "system"})
     assert "2 models, 3 runs" in site(lab, out=lab.parent / "site").stdout
-    assert "2 models, 3 runs" in (lab.parent / "site" / "index.html").read_text(encoding="utf-8")
+    assert "2 モデル、3 実行" in (lab.parent / "site" / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

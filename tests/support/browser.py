@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's chromium, headless, driven by Playwright. A pytest plugin."""
+"""Debian's chromium and firefox for tests of pages, headless, driven by Playwright. A pytest plugin."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+import firefox
 
 if TYPE_CHECKING:
     from playwright.sync_api import (
@@ -34,21 +36,63 @@ _PATIENCE = 30_000  # milliseconds; machines that run tests side by side are slo
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
+Launch = Callable[..., "Browser"]
+in_both = pytest.mark.parametrize(
+    "engine", ["chromium", pytest.param("firefox", marks=pytest.mark.slow)], indirect=True
+)
+"""Of a test that the pages pass in either browser."""
+
+
+def _found(names: Sequence[str]) -> str:
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip(f"there is no {names[0]}")
+    return path
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One browser for all tests; they are skipped where there is none."""
+def launched() -> Iterator[Launch]:
+    """Starts browsers, each once; tests of one that is not there are skipped.
+
+    An engine is "chromium", or "firefox" with those options of pages that only a whole Firefox can be set to.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     font_manager = pytest.importorskip("matplotlib.font_manager")
-    path = next(filter(None, map(shutil.which, _CHROMIUM)), None)
-    if path is None:
-        pytest.skip("there is no chromium")
     if not font_manager.findSystemFonts():  # then chromium ends while it shows the first text
-        pytest.skip("needs a font for chromium")
+        pytest.skip("needs a font for browsers")
     playwright.expect.set_options(timeout=_PATIENCE)
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with playwright.sync_playwright() as driver, ExitStack() as open_browsers:
+
+        @cache
+        def launch(engine: str, **options: Any) -> Browser:
+            made: Browser
+            if engine == "chromium":
+                path = _found(_CHROMIUM)
+                made = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            else:
+                path = str(firefox.program(_found(firefox.NAMES)))
+                made = driver.firefox.launch(
+                    channel="moz-firefox",
+                    executable_path=path,
+                    firefox_user_prefs=firefox.preferences(**options),
+                )
+            open_browsers.enter_context(made)
+            return made
+
+        yield launch
+
+
+@pytest.fixture(scope="session")
+def browser(launched: Launch) -> Browser:
+    """One chromium for all tests."""
+    return launched("chromium")
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> str:
+    """The browser that makes a test's pages, as `in_both` says."""
+    found: str = getattr(request, "param", "chromium")
+    return found
 
 
 class Watch:
@@ -83,7 +127,7 @@ class Watch:
 
 
 @pytest.fixture
-def new_page(browser: Browser) -> Iterator[NewPage]:
+def new_page(launched: Launch, engine: str) -> Iterator[NewPage]:
     """Makes pages, each in a context of its own (keyword arguments are its options: locale, viewport, …).
 
     The test fails on any error that a page reports and any request that leaves the disk. `home`: where
@@ -93,6 +137,8 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
     contexts = []
 
     def make(*, home: str | None = None, expected: str | None = None, **options: Any) -> Page:
+        whole = {key: options[key] for key in firefox.WHOLE & options.keys()}
+        browser = launched(engine, **(whole if engine == "firefox" else {}))
         context = browser.new_context(**{"locale": "en-GB", **options})
         contexts.append(context)
         page = context.new_page()
@@ -167,6 +213,45 @@ def kept(page: Page, address: str, read: Callable[[Page], Any], wanted: Any) -> 
     found = settled(other, read_again, wanted)
     other.close()
     return found
+
+
+def where(page: Page) -> str:
+    """Where a page is. Playwright is not told that by a Firefox without `browsingContext.historyUpdated`."""
+    found: str = page.evaluate("location.href")
+    return found
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which a page is wider than what is seen of it, less the scroll bar that Firefox has."""
+    root = "document.documentElement"
+    found: int = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
+    return found
+
+
+def back(page: Page, steps: int = -1) -> None:
+    """A step to an earlier address of the same page, or `steps` on."""
+    page.evaluate("(steps) => history.go(steps)", steps)
+
+
+def downloaded(page: Page, press: Callable[[], object]) -> tuple[str, bytes]:
+    """The name and content of the file that a page saves when its button is pressed."""
+    browser = page.context.browser
+    assert browser is not None
+    if browser.browser_type.name == "chromium":
+        with page.expect_download() as started:
+            press()
+        return started.value.suggested_filename, Path(started.value.path()).read_bytes()
+    before = set(firefox.downloads().iterdir())
+    press()
+
+    def made() -> list[Path]:  # Firefox writes into NAME.part first, beside an empty NAME
+        return [path for path in set(firefox.downloads().iterdir()) - before if path.stat().st_size]
+
+    settled(page, lambda: [path.suffix != ".part" for path in made()], [True])
+    [path] = made()
+    content = path.read_bytes()
+    path.unlink()
+    return path.name, content
 
 
 @pytest.fixture

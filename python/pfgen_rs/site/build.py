@@ -1,6 +1,7 @@
 """Builds one site of everything that a lab measures: runs, verdicts, tasks, curves, other tables."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
 from pfgen_rs.studies import read_aliases
 
+# Folders of a source's label: where files lie on the machine that builds a site is not to be published.
+_FOLDERS = re.compile(r"(?<= )(?!in ).*[/\\]", re.DOTALL)
 _UNTITLED = about_page.About(title=about_page.Both("pfgen-bench", "pfgen-bench"))
 
 
@@ -161,7 +164,8 @@ def _pages(
         for model in board.models
         for run in model.runs
     ]
-    unmatched = [(name, label) for label, names in matching.alone.items() for name in names]
+    alone = ((_FOLDERS.sub("", label), names) for label, names in matching.alone.items())
+    unmatched = [(name, label) for label, names in alone for name in names]
     origins = _origins(facts, board)
     key = digest_of(repr((plan.about, listed, unmatched, left_out, origins)))
     about = partial(about_page.about_files, plan.about, listed, unmatched=unmatched)

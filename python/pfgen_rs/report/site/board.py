@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pfgen_rs.checkout.entries import LEVEL, Entry
 from pfgen_rs.checkout.leaderboard import model_key, run_labels
+from pfgen_rs.io import source
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.site import model_facts
 from pfgen_rs.report.site.folder import slug
@@ -88,57 +90,18 @@ class Contribution(NamedTuple):
     notes: Sequence[str] = ()
 
 
-GROUPS: Mapping[str, Text] = {
-    "pfgen": ("pfgen-bench", "pfgen-bench"),
-    "categories": ("カテゴリー", "Categories"),
-    "facts": ("モデルの情報", "Facts"),
-    "judges": ("審査", "Judges"),
-    "jpeval": ("llm-jp-eval", "llm-jp-eval"),
-    "training": ("学習", "Training"),
-    "cost": ("費用", "Cost"),
-}
-"""Groups of columns, in their order."""
+def _columns(declared: Iterable[dict[str, Any]]) -> tuple[Column, ...]:
+    texts = ("label", "about")
+    return tuple(
+        Column(**(each | {key: tuple(each[key]) for key in texts if key in each}))
+        for each in declared
+    )
 
-_ABOUT_COSTS = (
-    "実行結果の全回答の出力トークン数（サーバーの報告）に、モデルの出力トークンの価格（USD）を掛けたもの。入力は含まない。",
-    "Tokens of all answers, as reported, at the model's price of output tokens in USD; input is not counted.",
-)
-_OF_RUNS = (
-    Column("score", "pfgen", "number", ("スコア", "Score"), 4, 1),
-    Column("fluency", "pfgen", "number", ("流暢さ", "Fluency"), 3, 1),
-    Column("truthfulness", "pfgen", "number", ("真実性", "Truthfulness"), 3, 1),
-    Column("helpfulness", "pfgen", "number", ("有用性", "Helpfulness"), 3, 1),
-    Column("length", "pfgen", "number", ("長さ", "Length"), 1),
-    Column("trials", "pfgen", "number", ("試行数", "Trials"), 0),
-    Column("mode", "pfgen", "text", ("モード", "Mode")),
-    Column("engine", "pfgen", "text", ("エンジン", "Engine")),
-    Column("date", "pfgen", "date", ("実行日", "Date of the run")),
-    Column("cost", "cost", "number", ("費用（USD）", "Cost (USD)"), 4, -1, _ABOUT_COSTS),
-)
-_ABOUT_KINDS = (
-    "名前の語による：base・ptはbase、instruct・instruction・inst・chat・sft・dpo・itはinstruct、"
-    "reasoning・thinkingはreasoning。models.tomlの値を優先する。",
-    "By words of the name: base and pt; instruct, instruction, inst, chat, sft, dpo and it; reasoning and "
-    "thinking. models.toml comes first.",
-)
-_FACTS = (
-    Column("organisation", "facts", "text", ("開発元", "Organisation")),
-    Column("parameters", "facts", "number", ("パラメーター数（10億）", "Parameters (billions)"), 1),
-    Column("released", "facts", "date", ("公開日", "Release date")),
-    Column("family", "facts", "text", ("系列", "Family")),
-    Column("kind", "facts", "text", ("種類", "Kind"), about=_ABOUT_KINDS),
-    Column("licence", "facts", "text", ("ライセンス", "Licence")),
-    Column("weights", "facts", "text", ("重み", "Weights")),
-    Column(
-        "price",
-        "cost",
-        "number",
-        ("出力100万トークンの価格", "Price of a million output tokens"),
-        2,
-    ),
-    Column("currency", "cost", "text", ("通貨", "Currency")),
-    Column("price_date", "cost", "date", ("価格の日付", "Date of the price")),
-)
+
+_OWN = source.read_toml(Path(__file__).with_suffix(".toml"))
+GROUPS: Mapping[str, Text] = {key: (ja, en) for key, (ja, en) in _OWN["groups"].items()}
+"""Groups of columns, in their order."""
+_OF_RUNS, _FACTS = _columns(_OWN["runs"]), _columns(_OWN["facts"])
 LABELS = {column.key: column.label for column in (*_OF_RUNS, *_FACTS)}
 """Labels of the board's own columns but those of categories."""
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
