@@ -19,8 +19,9 @@ from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
-from pfgen_rs.report.site.board import facts_of
+from pfgen_rs.report.site.board import facts_of, run_cost
 from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
+from pfgen_rs.runs.generation import output_tokens
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -80,12 +81,15 @@ class PlotRequest:
 
     @cached_property
     def known(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is known of the model of each run, by run: facts of the first checkout and of the package."""
+        """What is known of each run and its model: facts of the first checkout and of the package."""
         places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
         facts = read_facts(places[0] / FILE) if places else bundled_facts()
         rows = self.inputs.runs.select("run", "model", "organisation").rows()
         names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
-        return {run: facts_of(facts, own) for run, own in names.items()}
+        known = {run: facts_of(facts, own) for run, own in names.items()}
+        for run, own in known.items() if places else ():
+            own["cost"] = run_cost(output_tokens(places[0] / run), own)
+        return known
 
     @property
     def by_question(self) -> Inputs:

@@ -18,7 +18,7 @@ from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns
 from pfgen_rs.stats.correlation import regression_line
 
 Logarithmic = Literal["x", "y", "xy", "none"]
-_LOGARITHMIC = ("parameters", "price")  # unless asked otherwise
+_LOGARITHMIC = ("parameters", "price", "cost")  # unless asked otherwise
 _FAMILY = "family"
 _FEWEST = 4  # runs for a line, and on a page unless a site has fewer
 _COLUMNS = 3  # of the list
@@ -72,6 +72,8 @@ def correlation_text(runs: "pl.DataFrame", one: Floats, other: Floats) -> str:
 
 def _scatter(usual: str, request: PlotRequest) -> Plot:
     """Returns a scatter plot; `usual`: the column x unless another is asked for."""
+    if usual == "cost" and all(own.get("cost") is None for own in request.known.values()):
+        usual = "price"
     x, y = request.x or usual, request.y or "score"
     join = request.join or _FAMILY
     table = table_of(request, [x, y, *([request.join] if request.join else [])])
@@ -92,7 +94,7 @@ for _name, _column, _summary, _more in (
     ("size", "parameters", "score against number of parameters", []),
     ("released", "released", "score against date of release", []),
     ("length", "length", "score against mean length", []),
-    ("cost", "price", "score against price", []),
+    ("cost", "cost", "score against cost or, where no cost is known, price", []),
 ):
     _options = [*_more, "y", "log", "join"]
     plot_kind(_name, _summary, options=_options, of_sites=not _more)(partial(_scatter, _column))

@@ -183,11 +183,12 @@
 
     /** Show drawings of what the page's table shows, or of all models. `kinds`: of these kinds alone; `state`: values of fields. */
     async mount(place, board, { kinds: names, state = {} } = {}) {
-      const all = board.rows("best").filter(({ system }) => !system);
+      const models = (rows) => rows.filter(({ system }) => !system); // as the table counts them
+      const all = models(board.rows("best"));
       let [shown, made] = [{ rows: all, all }, null];
       const again = pfgen.later(() => made?.draw(), 60);
       document.addEventListener("shown", ({ detail }) => {
-        shown = detail;
+        shown = { rows: models(detail.rows), all: models(detail.all) };
         again();
       });
       const isKnown = ({ name, options, many }) => many || !(name in state) || options.some(([value]) => value === state[name]);
