@@ -185,4 +185,6 @@ def test_a_model_without_categories_has_no_drawing_of_them(page: Page, site: Pat
             page.locator("#categories svg").first if count else page.locator("#facts, h1")
         ).to_be_visible()
         expect(page.locator("#categories")).to_have_count(count)
-        expect(page.locator("#standing")).to_have_text(re.compile("^Rank [12] of" if count else "^$"))
+        expect(page.locator("#standing")).to_have_text(
+            re.compile("^Rank [12] of" if count else "^$")
+        )

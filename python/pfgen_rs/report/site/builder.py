@@ -200,7 +200,10 @@ class Site:
     def _write_front(self, paths: Mapping[str, str], frame: Frame, *, is_complete: bool) -> None:
         comparison = COMPARISON_PAGE if self._are_comparable(paths) else None
         overview = models_page.overview_page(
-            self.board, frame=frame, is_complete=is_complete, lead=self.lead
+            self.board,
+            frame=frame.of(models_page.OVERVIEW_PAGE),
+            is_complete=is_complete,
+            lead=self.lead,
         )
         table = models_page.models_page(
             self.board,
@@ -232,7 +235,7 @@ class Site:
             own = digest_of(key, model.name, runs, pages, repr((model.values, columns)))
             if self.folder.kept(f"model {model.slug}", own) is None:
                 page = models_page.model_page(
-                    model, self.board, frame=frame.of(model.page), pages=paths
+                    model, self.board, frame=frame.of(model.page, "models"), pages=paths
                 )
                 self._write_part(f"model {model.slug}", own, {model.page: page})
 
@@ -381,7 +384,7 @@ class RunPages:
         page = run_page.run_page(
             run_page.run_view(result, run_page.estimates(sample), run=run),
             folder=folder,
-            frame=self.frame.of(path),
+            frame=self.frame.of(path, "models"),
             script=self.script,
         )
         site.folder.write(path, page)

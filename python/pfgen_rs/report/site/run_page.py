@@ -84,7 +84,6 @@ def run_page(
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,
