@@ -16,7 +16,7 @@ import pytest
 from checkouts import add_run, contents, make_checkout, times
 from helpers import SCRIPT, TIMEOUT
 from payload_texts import file_payloads
-from pfgen_rs.report.site import builder
+from pfgen_rs.report.site import models_page as shown_models
 from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.model_facts import bundled_facts
 from pfgen_rs.report.site.models_page import model_page, models_page
@@ -89,7 +89,7 @@ def test_few_files_are_written_again(
     assert not built(lab, lab.parent / "site")
     more = change(lab)
     page = Mock(side_effect=model_page)
-    monkeypatch.setattr(builder.models_page, "model_page", page)
+    monkeypatch.setattr(shown_models, "model_page", page)
     written = built(lab, lab.parent / "site", **more)
     assert page.call_count == models, "whose own values have changed"
     assert written
