@@ -18,6 +18,7 @@ from browser import NewPage, Page, settled
 from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from figures import check_words_are_japanese
 from helpers import pfgen
+from payload_texts import file_payloads
 from pfgen_rs import Benchmark, errors
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
@@ -30,6 +31,7 @@ from pfgen_rs.report.site.builder import FRONT, build
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from pfgen_rs.report.update import report
+from pfgen_rs.runs.generation import summarised
 from plot_data import CATEGORIES, question_table, runs
 from site_samples import HOSTILE, made_entries
 
@@ -170,7 +172,7 @@ def test_names_of_strangers(files: dict[str, bytes]) -> None:
 
 
 def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
-    figure = plots.category_map(question_table(runs(3)), CATEGORIES)
+    figure = plots.category_map(plots.category_means(question_table(runs(3)), CATEGORIES))
     plain, themed = plots.svg(figure).decode(), themed_svg(figure).decode()
     ET.fromstring(themed)
     assert themed.count('id="dark"') == 1
@@ -277,6 +279,35 @@ class _Known(PlotRequest):
     @property
     def known(self) -> dict[str, Any]:
         return dict.fromkeys(self.inputs.runs["run"], KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "currency", "cost"),
+    [
+        ([500, 250, 1500], "USD", 0.6 * 2250 / 1e6),
+        ([500, None, 1500], "USD", None),
+        ([500, 250, 1500], "JPY", None),
+        ([], "USD", None),
+    ],
+)
+def test_the_cost_of_a_run_is_that_of_its_output_where_it_is_known(
+    tokens: list[int | None], currency: str, cost: float | None, tmp_path: Path
+) -> None:
+    place = make_checkout(tmp_path / "checkout")
+    records = [{"usage": n and {"completion_tokens": n, "prompt_tokens": 9}} for n in tokens]
+    said = {**summarised(records), "journal_bytes": 0, "calls": []}
+    (place / FIRST / "generation.json").write_text(json.dumps(said), encoding="utf-8")
+    price = f'per_million = 0.6\ncurrency = "{currency}"\ndate = 2024-07-18\nsource = "s"'
+    (place / "models.toml").write_text(f'[[price]]\n{price}\nmodels = ["some/model"]')
+    assert report(place, html=tmp_path / "site").problems == []
+    values = file_payloads((tmp_path / "site" / "board.js").read_bytes())["board"]["runs"]
+    costs = dict(zip(values["name"], values["values"].get("cost", [None] * 2), strict=True))
+    assert costs == {"some/model": cost, "other/model": None}
+    known = PlotRequest([str(place)]).known
+    assert {run: own["cost"] for run, own in known.items()} == {FIRST: cost, SECOND: None}
+    if cost is not None:
+        plot = plot_kinds()["cost"].make(PlotRequest([str(place)]))
+        assert plot.table["cost"].to_list() == [cost]
 
 
 @pytest.fixture(scope="module")

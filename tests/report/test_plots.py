@@ -155,7 +155,7 @@ def test_means_of_categories_with_published_scores_first() -> None:
 def test_the_map_shows_the_means() -> None:
     table = question_table(runs(4)).with_columns(pl.col("score") + pl.int_range(pl.len()) / 100)
     means = plots.category_means(table, CATEGORIES)
-    axes = plots.category_map(table, CATEGORIES).axes[0]
+    axes = plots.category_map(means).axes[0]
     values = np.asarray(axes.images[0].get_array())
     np.testing.assert_array_equal(values, means.drop("name").to_numpy())
     assert [label.get_text() for label in axes.get_yticklabels()] == means["name"].to_list()
@@ -340,7 +340,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: plots.intervals(runs(2), top=0), "invalid number of runs 0: expected 1 or more"),
     (
-        lambda: plots.category_map(question_table(runs(2)), CATEGORIES, top=-1),
+        lambda: plots.category_map(
+            plots.category_means(question_table(runs(2)), CATEGORIES), top=-1
+        ),
         "invalid number of runs -1",
     ),
     (
@@ -406,7 +408,7 @@ def test_hostile_ids_and_sources() -> None:
     table = runs(3)
     scores = source_table(table).with_columns(pl.col("source") + HOSTILE)
     assert b"<script" not in plots.svg(plots.source_pairs(scores, table))
-    plots.category_map(question_table(table), {"Q0": HOSTILE, "Q1": "$"})
+    plots.category_map(plots.category_means(question_table(table), {"Q0": HOSTILE, "Q1": "$"}))
 
 
 # Language and fonts.
@@ -645,7 +647,7 @@ def test_long_names_of_sources_and_titles_are_not_clipped() -> None:
         assert text_faults(plots.source_pairs(scores, table, language=language)) == []
     one = pl.DataFrame({"name": ["m"], "question_id": ["a"], "score": [0.5]})
     title = "A Title That Is Much Too Long " * 9
-    assert text_faults(plots.category_map(one, {"a": "x"}, title=title)) == []
+    assert text_faults(plots.category_map(plots.category_means(one, {"a": "x"}), title=title)) == []
 
 
 # Names.

@@ -453,6 +453,7 @@ def test_a_runaway_expression_is_stopped_and_typing_goes_on(page: Page, runaway:
     details = opened(page, 0)
     details.locator("textarea").fill("a" * 120 + "b")
     expect(details.locator(".outcome")).to_have_attribute("aria-busy", "true")
+    assert settled(page, lambda: page.evaluate("typeof end"), "function") == "function"
     page.evaluate("end()")  # as five seconds would
     expect(details.get_by_role("alert")).to_contain_text("longer than 5 seconds")
     details.locator("textarea").fill("aab")

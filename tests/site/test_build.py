@@ -16,7 +16,7 @@ import pytest
 from checkouts import add_run, contents, make_checkout, times
 from helpers import SCRIPT, TIMEOUT
 from payload_texts import file_payloads
-from pfgen_rs.report.site import models_page as shown_models
+from pfgen_rs.report.site import models_page as own_pages
 from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.model_facts import bundled_facts
 from pfgen_rs.report.site.models_page import model_page, models_page
@@ -89,7 +89,7 @@ def test_few_files_are_written_again(
     assert not built(lab, lab.parent / "site")
     more = change(lab)
     page = Mock(side_effect=model_page)
-    monkeypatch.setattr(shown_models, "model_page", page)
+    monkeypatch.setattr(own_pages, "model_page", page)
     written = built(lab, lab.parent / "site", **more)
     assert page.call_count == models, "whose own values have changed"
     assert written
@@ -192,6 +192,31 @@ def test_faults_are_told(lab: Path, fault: Callable[[Path], None], code: int, sa
     fault(lab)
     done = site(lab, lab, out=lab.parent / "site")
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
+
+
+def test_systems_are_no_models_wherever_these_are_counted(lab: Path) -> None:
+    (lab / "table.csv").unlink()
+    shutil.rmtree(lab / "verdicts")
+    add_run(lab / "checkout", "result/system/x/1", config={"model": "x", "engine": "system"})
+    assert "2 models, 3 runs" in site(lab, out=lab.parent / "site").stdout
+    assert "2 モデル、3 実行" in (lab.parent / "site" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("bild", "No such command 'bild'. Did you mean 'build'?"),
+        ("labs", "labs: no such file or folder (did you mean 'lab'?)"),
+        ("xyz/t.csv:model", "xyz/t.csv: no such file or folder"),
+    ],
+)
+def test_what_is_missing_is_named(
+    wrong: str, said: str, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lab.parent)
+    (lab / "site.toml").touch()
+    done = site(Path(wrong), lab, out=lab.parent / "site")
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 def test_a_site_within_its_sources_is_no_source(lab: Path) -> None:

@@ -17,12 +17,13 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from browser import NewPage, expect
 from jpeval_runs import result_of_1_3_0
+from pfgen_rs import install
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge import sample_path
 from pfgen_rs.report.site.board import Contribution, Section, Value
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.build import SitePlan
-from pfgen_rs.site.sources import Given, find, read, state
+from pfgen_rs.site.sources import Given, find, given, read, state
 from pfgen_rs.training import StepEvaluator, read_curve
 from site_samples import HOSTILE, Elements
 from verdict_pages import (
@@ -310,22 +311,20 @@ def test_damaged_files_are_refused_with_their_path(tmp_path: Path, kind: str) ->
 
 def test_missing_paths(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
-        find([Given(tmp_path / "none")])
+        given(tmp_path / "none")
 
 
+@pytest.mark.parametrize("how", ["folder", "name", "variable"])
 def test_a_site_is_stale_when_its_questions_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "set").mkdir()
-    plan = SitePlan([], benchmark=str(tmp_path / "set"))
-    states = [plan.state()]
+    monkeypatch.setattr(install, "installed_path", {"own": tmp_path / "set"}.get)
+    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "own" if how == "variable" else "")
+    plan = SitePlan([], {"folder": str(tmp_path / "set"), "name": "own"}.get(how))
+    states = [plan.state(), SitePlan([], "none").state(), SitePlan([], "mini").state()]
     (tmp_path / "set" / "Q01.json").write_text("{}", encoding="utf-8")
-    states.append(plan.state())
-    for value in ("", str(tmp_path / "set")):  # where no option names them
-        monkeypatch.setenv("PFGEN_RS_BENCHMARK", value)
-        states.append(SitePlan([]).state())
-    assert len(set(states)) == 3, "however they are named"
-    assert states[1] == states[3]
+    assert len({*states, plan.state()}) == 4
 
 
 def test_paths_given_twice_count_once(verdicts: Path) -> None:

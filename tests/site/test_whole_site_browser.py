@@ -30,6 +30,17 @@ KINDS = {
     "about": "about/index.html",
     "run": "runs/*/index.html",
 }
+FILLED = {
+    "overview": "#sizes .spot",
+    "models": "#drawings .spot",
+    "model": "#categories .spot",
+    "compare": "#pair-result svg",
+    "verdicts": "#list > *",
+    "report": "#distributions svg",
+    "curve": "#figures svg",
+    "run": "#list .answer",
+}
+"""What scripts make, of the kinds that have that."""
 AXE = "async (o) => (await axe.run(o)).violations.map((v) => [v.id, v.nodes[0].target.join(' ')])"
 
 
@@ -47,7 +58,7 @@ def visited(page: Page, site: Path) -> Iterator[tuple[str, Page]]:
     """The page at each kind of page, once it is ready."""
     for kind, path in pages(site).items():
         page.goto(path.as_uri())
-        page.locator("#switches :is(button, select)").first.wait_for()
+        page.locator(FILLED.get(kind, "#switches :is(button, select)")).first.wait_for()
         yield kind, page
 
 
@@ -186,5 +197,5 @@ def test_a_model_without_categories_has_no_drawing_of_them(page: Page, site: Pat
         ).to_be_visible()
         expect(page.locator("#categories")).to_have_count(count)
         expect(page.locator("#standing")).to_have_text(
-            re.compile("^Rank [12] of" if count else "^$")
+            re.compile("^Rank 3 of 3 " if count else "^$")
         )

@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pfgen_rs.errors import PfgenError
-from pfgen_rs.questions.locate import ENVIRONMENT
+from pfgen_rs.errors import BenchmarkNotFoundError, PfgenError
+from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
@@ -48,18 +49,18 @@ class SitePlan:
 
     def state(self) -> str:
         """Returns a digest of the names, sizes and times of all files that the site is made of."""
-        benchmark = self.benchmark or os.environ.get(ENVIRONMENT, "")
-        questions = Path(benchmark) if benchmark and Path(benchmark).is_dir() else None
-        beside = [p for p in (self.aliases, self.facts, self.logo, questions) if p is not None]
+        beside = [p for p in (self.aliases, self.facts, self.logo) if p is not None]
+        with suppress(BenchmarkNotFoundError):  # which is told where there are runs
+            beside.append(benchmark_path(self.benchmark))
         known = [(str(each.path), each.names) for each in self.given]
-        about = [repr(self.about), self.style, benchmark]
+        about = [repr(self.about), self.style, self.benchmark]
         files = sources.state([*(each.path for each in self.given), *beside])
         return digest_of(code_digest(), known, about, files)
 
 
 @dataclass(frozen=True)
 class Built:
-    """What became of a site: its first page, numbers of models and runs.
+    """What became of a site: its first page, numbers of models (no systems) and runs.
 
     `notes`: names that did not match. `left_out`: what of the sources is not used, and why. `failed`: runs
     that are left out or have no page, with that and the reason. `is_new`: whether anything had changed.
@@ -115,8 +116,8 @@ def build_site(
     site = replace(site, pages=_pages(plan, site.board, matching, facts, told))
     unpaged = site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
     failed += [(f"{run}: has no page", why) for run, why in unpaged]
-    notes = matching.notes()
-    return Built(page, len(site.board.models), len(own.entries), notes, left_out, failed)
+    models = sum(not model.is_system for model in site.board.models)
+    return Built(page, models, len(own.entries), matching.notes(), left_out, failed)
 
 
 def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFacts:

@@ -14,7 +14,7 @@ from pfgen_rs.report.plots.questions import clustered, question_map
 from pfgen_rs.report.plots.scatter import scatter
 from pfgen_rs.report.plots.scores import category_map, intervals, panels
 from pfgen_rs.report.plots.spread import convergence, distributions, running
-from pfgen_rs.report.plots.training import learning_curve, learning_curves, score_steps, series
+from pfgen_rs.report.plots.training import learning_curves, score_steps, series
 
 __all__ = [
     "available",
@@ -25,7 +25,6 @@ __all__ = [
     "convergence",
     "distributions",
     "intervals",
-    "learning_curve",
     "learning_curves",
     "metric_pairs",
     "panels",

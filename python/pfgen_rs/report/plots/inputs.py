@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,9 @@ from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
-from pfgen_rs.report.site.board import facts_of
+from pfgen_rs.report.site.board import facts_of, run_cost
 from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
+from pfgen_rs.runs.generation import output_tokens
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -80,12 +81,15 @@ class PlotRequest:
 
     @cached_property
     def known(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is known of the model of each run, by run: facts of the first checkout and of the package."""
+        """What is known of each run and its model: facts of the first checkout and of the package."""
         places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
         facts = read_facts(places[0] / FILE) if places else bundled_facts()
         rows = self.inputs.runs.select("run", "model", "organisation").rows()
         names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
-        return {run: facts_of(facts, own) for run, own in names.items()}
+        known = {run: facts_of(facts, own) for run, own in names.items()}
+        for run, own in known.items() if places else ():
+            own["cost"] = run_cost(output_tokens(places[0] / run), own)
+        return known
 
     @property
     def by_question(self) -> Inputs:
@@ -152,11 +156,17 @@ def read_inputs(
     runs, tables, unscored = [], [], []
     problems: list[PfgenError] = []
     for path in paths:
-        if (table := _leaderboard_rows(Path(path))) is not None:
+        place = Path(path)
+        if checkout.is_checkout(place):
+            found, unusable = read_results(place, "" if len(paths) == 1 else path)
+            runs += found
+            problems += unusable
+        elif (place / RESULT).is_file():
+            runs.append(read_published(place, place.as_posix()))
+        elif (table := _leaderboard_rows(place)) is not None:
             tables.append(table)
-        elif (found := _results(Path(path), "" if len(paths) == 1 else path)) is not None:
-            runs += found[0]
-            problems += found[1]
+        elif place.suffix == ".json":
+            runs.append(published(_bytes(place), place, place.parent.as_posix()))
         else:
             unscored.append(path)
     if unscored:
@@ -164,9 +174,7 @@ def read_inputs(
     ranked = entries({run.run: run for run in runs}.values())
     every = pl.concat([entries_frame(ranked), *tables], how="diagonal_relaxed")
     if every.is_empty():
-        raise PlotError(
-            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
-        )
+        raise PlotError("; ".join(map(str, [f"no run found in {', '.join(patterns)}", *problems])))
     named = named_runs(every)
     results = {run.run: run.result for run in runs}
     names = named.select("name", "run").rows()
@@ -174,27 +182,14 @@ def read_inputs(
     return Inputs(named, by_name, problems, ranked)
 
 
-def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenError]] | None:
-    """Returns the published results that a path names, and the errors of unusable ones; else `None`."""
-    if checkout.is_checkout(place):
-        return read_results(place, prefix)
-    if (place / RESULT).is_file():
-        return [read_published(place, place.as_posix())], ()
-    if place.suffix == ".json":
-        return [published(_bytes(place), place, place.parent.as_posix())], ()
-    return None
-
-
 def sample_names(results: Sequence[Result]) -> list[str]:
     """Returns the labels of scored runs (`leaderboard.run_labels`), in their order."""
     runs = []
-    for place, result in enumerate(results):
+    for number, result in enumerate(results):
+        place, by = _run(result) or str(number), result.name.rpartition("/")[0] or None
         mode = (result.config or {}).get("mode")
-        organisation = result.name.rpartition("/")[0] or None
         mode = mode if isinstance(mode, str) else None
-        runs.append(
-            leaderboard.RunName(_run(result) or str(place), result.name, organisation, mode)
-        )
+        runs.append(leaderboard.RunName(place, result.name, by, mode))
     found = leaderboard.run_labels(runs)
     return [found[run.run] for run in runs]
 
@@ -275,6 +270,7 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
 
     Raises `PlotError` if a column is missing or has the wrong type, and if no rows are left.
     """
+    numbers = [*dict.fromkeys(numbers)]
     missing = [name for name in (*text, *numbers) if name not in frame.columns]
     if missing:
         raise PlotError(f"missing columns in the table to draw: {', '.join(map(repr, missing))}")
@@ -296,27 +292,19 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     source's share; the share times the number of sources is the Fluency with this source alone. Exact to
     about 1e-5 times the number of sources, since shares are rounded.
     """
-    rows = (
-        row
-        for name, result in results.items()
-        for settings in [Settings(helpfulness=has_helpfulness(result))]
-        for question_id, entry in result["questions"].items()
-        for row in _rows_by_source(name, question_id, entry["scores"], settings)
-    )
+    rows = []
+    for name, result in results.items():
+        settings = Settings(helpfulness=has_helpfulness(result))
+        for question_id, entry in result["questions"].items():
+            scores = entry["scores"]
+            number = len(scores["fluency"])
+            for source, share in scores["fluency"].items():
+                values = share * number, scores["truthfulness"].get(source, 0.0) * number
+                average = settings.average(*values, scores["helpfulness"])
+                rows.append((name, question_id, source, *values, average))
     text, numbers = ("name", "question_id", "source"), (*BY_SOURCE, "average")
     schema = {**dict.fromkeys(text, pl.String), **dict.fromkeys(numbers, pl.Float64)}
-    return pl.DataFrame(list(rows), schema=schema, orient="row")
-
-
-def _rows_by_source(
-    name: str, question_id: str, scores: Mapping[str, Any], settings: Settings
-) -> Iterator[tuple[str, str, str, float, float, float]]:
-    shares = scores["fluency"]
-    for source in shares:
-        fluency = shares[source] * len(shares)
-        truthfulness = scores["truthfulness"].get(source, 0.0) * len(shares)
-        average = settings.average(fluency, truthfulness, scores["helpfulness"])
-        yield name, question_id, source, fluency, truthfulness, average
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def responses(result: Result) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from typing import Any
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
-from pfgen_rs.report.plots.inputs import BOUNDS
 
 RUNS = "{shown} of {count} runs shown, best first"
 NUMBERED = "The best {shown} of {count} runs are numbered"
@@ -33,7 +32,7 @@ def numbered_note(runs: int) -> list[str]:
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
 
 
-def bounds_of(runs: "pl.DataFrame", names: Sequence[str] = BOUNDS) -> "list[NDArray[np.float64]]":
+def bounds_of(runs: "pl.DataFrame", names: Sequence[str]) -> "list[NDArray[np.float64]]":
     """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
     return [
         runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
@@ -159,8 +158,7 @@ def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) 
     """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
     named = runs.filter("named")
     axes.set_axis_off()
-    axes.set(xticks=[], yticks=[])
-    axes.set(xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
+    axes.set(xticks=[], yticks=[], xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
     looks = kinds(runs)
     for place, (kind, drawn) in enumerate(looks.items()):
         x = place * columns / max(len(looks), 5)
@@ -168,8 +166,7 @@ def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) 
         axes.text(x + 0.05, 0.4, look.say(kind), va="center_baseline", fontsize=9)
     rows = math.ceil(len(named) / columns)
     note = cut_in_figure(look, NUMBERED, len(named), len(runs))
-    if note:
-        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
+    axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
     names = look.names(named["name"])
     for place, (mark, kind) in enumerate(named.select("mark", "kind").rows()):
         column, row = divmod(place, rows)

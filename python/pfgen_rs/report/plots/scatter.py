@@ -18,14 +18,13 @@ from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns
 from pfgen_rs.stats.correlation import regression_line
 
 Logarithmic = Literal["x", "y", "xy", "none"]
-_LOGARITHMIC = ("parameters", "price")  # unless asked otherwise
+_LOGARITHMIC = ("parameters", "price", "cost")  # unless asked otherwise
 _FAMILY = "family"
 _FEWEST = 4  # runs for a line, and on a page unless a site has fewer
 _COLUMNS = 3  # of the list
 _PANELS, _LINE = 3.9, 0.165  # inches
 _LEVEL = 0.95
 _PLACES = 100  # along a line
-_DAYS = 90  # at least, on an axis of dates, whose ticks are months
 _FIT = "line: least squares, band: its {level} % interval"
 _DISCOUNT = "shaded: length discount ({start}–{stop} {unit})"
 _BOTH = "{shown} of {count} runs, those with both values"
@@ -73,16 +72,15 @@ def correlation_text(runs: "pl.DataFrame", one: Floats, other: Floats) -> str:
 
 def _scatter(usual: str, request: PlotRequest) -> Plot:
     """Returns a scatter plot; `usual`: the column x unless another is asked for."""
+    if usual == "cost" and all(own.get("cost") is None for own in request.known.values()):
+        usual = "price"
     x, y = request.x or usual, request.y or "score"
     join = request.join or _FAMILY
     table = table_of(request, [x, y, *([request.join] if request.join else [])])
     both = table.filter(pl.all_horizontal(pl.col(x, y).is_not_null()))
     draw = partial(scatter, table, x, y, log=request.log, join=join)
-    notes = [
-        *request.inputs.notes,
-        *points.cut_note(_BOTH, len(both), len(table)),
-        *points.numbered_note(len(both)),
-    ]
+    notes = [*request.inputs.notes, *points.cut_note(_BOTH, len(both), len(table))]
+    notes += points.numbered_note(len(both))
     return Plot(
         run_columns(both, (x, y, join)),
         draw,
@@ -96,7 +94,7 @@ for _name, _column, _summary, _more in (
     ("size", "parameters", "score against number of parameters", []),
     ("released", "released", "score against date of release", []),
     ("length", "length", "score against mean length", []),
-    ("cost", "price", "score against price", []),
+    ("cost", "cost", "score against cost or, where no cost is known, price", []),
 ):
     _options = [*_more, "y", "log", "join"]
     plot_kind(_name, _summary, options=_options, of_sites=not _more)(partial(_scatter, _column))
@@ -123,8 +121,7 @@ def scatter(
         raise PlotError(f"{x!r} against itself: choose two columns")
     sides = {"x": x, "y": y}
     scaled = [key for side, key in sides.items() if (side in log if log else key in _LOGARITHMIC)]
-    numbers = list(dict.fromkeys(["score", x, y]))
-    found = drawable(runs, ["model", "mode"], numbers)
+    found = drawable(runs, ["model", "mode"], ["score", x, y])
     found = found.filter(pl.all_horizontal(pl.lit(True), *(pl.col(key) > 0 for key in scaled)))
     if found.is_empty():
         raise PlotError("nothing to draw: no run is above zero on a logarithmic axis")
@@ -178,16 +175,11 @@ def _shade_discount(axes: Axes, runs: "pl.DataFrame", look: Look) -> str:
 
 
 def _set_scale(axes: Axes, side: str, *, is_date: bool, is_logarithmic: bool) -> None:
-    from matplotlib import dates, ticker
+    from matplotlib import ticker
 
     axis: Any = axes.xaxis if side == "x" else axes.yaxis
     if is_date:
         axis.axis_date()
-        low, high = axis.get_view_interval()
-        reach = max(high - low, _DAYS) / 2
-        axis.set_view_interval((low + high) / 2 - reach, (low + high) / 2 + reach, ignore=True)
-        axis.set_major_locator(dates.AutoDateLocator(minticks=2, maxticks=9))  # type: ignore[no-untyped-call]
-        axis.set_major_formatter(dates.DateFormatter("%Y-%m"))  # type: ignore[no-untyped-call]
     elif is_logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))

@@ -1,13 +1,12 @@
 """How answers differ: distributions of a run's scores and lengths, and convergence over trials."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
 from pfgen_rs import PlotError, comparisons, extras
-from pfgen_rs.drawing.figures import finish, not_below_zero, remark
+from pfgen_rs.drawing.figures import finish, not_below_zero, panels, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
@@ -24,17 +23,12 @@ MOST = 120  # questions
 @plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
 def _convergence(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `convergence`."""
-    results = request.responses
-    samples = comparisons.comparison_samples(results)
-    named = [
-        replace(sample, name=name)
-        for sample, name in zip(samples, sample_names(results), strict=True)
-    ]
-    rows = [
-        running(sample, request.metric).select(pl.lit(sample.name).alias("name"), pl.all())
-        for sample in named
-    ]
-    return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric))
+    found = comparisons.comparison_samples(request.responses)
+    names = sample_names(request.responses)
+    samples = [replace(each, name=name) for each, name in zip(found, names, strict=True)]
+    named = [(pl.lit(each.name).alias("name"), running(each, request.metric)) for each in samples]
+    table = pl.concat([rows.select(name, pl.all()) for name, rows in named])
+    return Plot(table, partial(convergence, samples, metric=request.metric))
 
 
 @plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
@@ -73,8 +67,7 @@ def distributions(
         _metrics(places["metrics"], found, look)
         _histogram(places["length"], found["length"], look, "Length (characters)", 1)
         _boxes(places["boxes"], found, questions, look)
-        description = f"{look.say('Responses')}: {len(found):,}"
-        return finish(figure, description)
+        return finish(figure, f"{look.say('Responses')}: {len(found):,}")
 
 
 _LEAST = {"average": (1.0, COLOURS[0]), "length": (150.0, COLOURS[2])}  # ends of axes; colours
@@ -111,7 +104,7 @@ def _metrics(axes: Axes, found: "pl.DataFrame", look: Look) -> None:
 def _boxes(axes: Axes, found: "pl.DataFrame", questions: list[str], look: Look) -> None:
     parts = found.partition_by("question_id", as_dict=True)
     line = {"color": COLOURS[0], "linewidth": 0.9}
-    boxes = axes.boxplot(
+    axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],
         tick_labels=[look.name(question, 12) for question in questions],
         widths=0.62,
@@ -125,11 +118,9 @@ def _boxes(axes: Axes, found: "pl.DataFrame", questions: list[str], look: Look) 
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.grid(visible=False, axis="x")
     not_below_zero(axes, y=True)
-    axes.set(xlabel=look.say("Question"), ylabel=look.say("Score"))
+    said = [look.say(word) for word in ("Question", "box: quartiles", "line: median")]
+    axes.set(xlabel="; ".join(said), ylabel=look.say("Score"))
     remark(axes, cut_in_figure(look, QUESTIONS, len(questions), len(parts)))
-    box, median = boxes["boxes"][0], boxes["medians"][0]
-    said = [look.say("box: quartiles"), look.say("line: median")]
-    axes.legend([box, median], said, **_AT_TOP, ncols=2)
 
 
 _MOST = 12  # runs in one figure
@@ -175,22 +166,16 @@ def convergence(
     if not 1 <= len(samples) <= _MOST:
         raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
     with drawing(**options) as look:
-        columns = 2 if len(samples) == 4 else min(len(samples), 3)
-        rows = math.ceil(len(samples) / columns)
-        width = 1 + (5.4 if columns == 1 else 3.7 * columns)
-        usual = "Convergence over trials"
-        figure = look.figure(look.title, usual, width, 0.9 + 2.7 * rows)
-        panels = figure.subplots(rows, columns, squeeze=False).flatten()
-        for axes, sample in zip(panels, samples, strict=False):
+        across = 2 if len(samples) == 4 else min(len(samples), 3)
+        size = 1 + (5.4 if across == 1 else 3.7 * across), 0.9 + 2.7 * -(-len(samples) // across)
+        figure = look.figure(look.title, "Convergence over trials", *size)
+        for axes, sample in zip(panels(figure, len(samples), across), samples, strict=True):
             _panel(axes, running(sample, metric), sample, look)
-        for axes in panels[len(samples) :]:
-            axes.set_visible(False)
         said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
         figure.supxlabel(said.format(level=f"{100 * _LEVEL:g}"), fontsize=9.5)
         named = look.say("Score" if metric == "average" else metric.title())
         figure.supylabel(named, fontsize=10)
-        description = f"{look.say('Runs')}: {len(samples)}"
-        return finish(figure, description)
+        return finish(figure, f"{look.say('Runs')}: {len(samples)}")
 
 
 def _values_by_trial(sample: Sample, metric: str) -> "np.ndarray":

@@ -145,6 +145,7 @@ class Board:
     categories: Mapping[str, str]
     labels: Mapping[str, str]
     dates: Mapping[str, date]
+    costs: Mapping[str, float]
 
     @property
     def entries(self) -> list[Entry]:
@@ -160,6 +161,7 @@ class Board:
             "score": Value(run.score, low, high),
             "trials": run.num_trials,
             "date": self.dates.get(run.run),
+            "cost": self.costs.get(run.run),
         }
         return own | {f"category:{name}": mean for name, mean in self._category_means(run).items()}
 
@@ -177,15 +179,22 @@ def board_of(
     facts: model_facts.ModelFacts,
     contributions: Iterable[Contribution] = (),
     dates: Mapping[str, date] = MappingProxyType({}),
+    tokens: Mapping[str, float] = MappingProxyType({}),
 ) -> Board:
     """Returns the board of runs, best first, with what other sources contribute.
 
     Names in contributions are those of the runs' models or of models without runs; which names mean the same
-    model has been decided. `dates`: when runs answered, by run.
+    model has been decided. `dates`: when runs answered, `tokens`: how many tokens their answers have, by run.
     """
     given = list(contributions)
     categories = {q.id: q.category for q in benchmark or () if q.category}
     models = _models(entries, given, facts)
+    costs = {
+        run.run: cost
+        for model in models
+        for run in model.runs
+        if (cost := run_cost(tokens.get(run.run), model.values)) is not None
+    }
     own = [
         *_OF_RUNS,
         *(
@@ -207,6 +216,7 @@ def board_of(
         categories,
         run_labels(entries),
         dates,
+        costs,
     )
 
 
@@ -247,6 +257,12 @@ def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, C
     if isinstance(price := found.get("price"), model_facts.Price):
         found |= {"price": price.amount, "currency": price.currency, "price_date": price.date}
     return found
+
+
+def run_cost(tokens: float | None, known: Mapping[str, Any]) -> float | None:
+    """Returns what the output of a run costs in US dollars by its model's values; `None` if unknown."""
+    price = known.get("price") if known.get("currency") == "USD" else None
+    return None if tokens is None or price is None else float(tokens * price / 1e6)
 
 
 def full_name(entry: Entry) -> str:

@@ -276,7 +276,11 @@ class Site:
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
-        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        known = {
+            run.run: {**model.values, "cost": self.board.costs.get(run.run)}
+            for model in self.board.models
+            for run in model.runs
+        }
         key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return

@@ -95,7 +95,7 @@ class _Assets:
     is_shared: bool = False
 
     def policy(self, *, images: bool) -> str:
-        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`).
+        """The content security policy: exactly these texts, and scripts and workers that they make.
 
         `images`: also images that are files of the site, from a server or from disk.
         """
@@ -104,7 +104,7 @@ class _Assets:
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
             f"img-src {_IMAGES if images else 'data:'}; "
-            "connect-src 'none'; base-uri 'none'; form-action 'none'"
+            "connect-src 'none'; worker-src blob:; base-uri 'none'; form-action 'none'"
         )
 
 

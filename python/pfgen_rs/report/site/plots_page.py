@@ -72,7 +72,7 @@ def plots_files(
             yield from files
             yield f"plots/{kind.name}.csv", csv_of(plot.table)
             runs = plot.table["name"].n_unique()
-            shown.append({**_about(kind, plot), "images": images, "runs": runs})
+            shown.append({**_about(kind), "images": images, "runs": runs})
     page = render(
         "plots",
         images=True,
@@ -101,9 +101,9 @@ def _top(kind: PlotKind) -> int | None:
     return kind.top and min(kind.top, _TOP)
 
 
-def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
+def _about(kind: PlotKind) -> dict[str, str]:
     """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
-    top = f" --top {_top(kind)}" if plot is not None and plot.is_cut else ""
+    top = f" --top {_top(kind)}" if kind.top else ""
     files = f"--out {kind.name}.svg --csv {kind.name}.csv"
     command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
     return {"kind": kind.name, "summary": kind.summary, "command": command}

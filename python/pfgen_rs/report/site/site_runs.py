@@ -20,6 +20,7 @@ from pfgen_rs.report.site.board import Contribution, board_of
 from pfgen_rs.report.site.builder import ScoredRuns, Site, given_runs
 from pfgen_rs.report.site.folder import SiteFolder, digest_of, files_digest
 from pfgen_rs.report.site.model_facts import ModelFacts
+from pfgen_rs.runs.generation import output_tokens
 
 
 class SiteRuns(NamedTuple):
@@ -31,6 +32,7 @@ class SiteRuns(NamedTuple):
     scored: ScoredRuns = given_runs({})
     samples: Mapping[str, str] = MappingProxyType({})
     answers_per_question: int = 0
+    tokens: Mapping[str, float] = MappingProxyType({})
 
     def site(
         self,
@@ -40,7 +42,8 @@ class SiteRuns(NamedTuple):
         **more: Any,
     ) -> Site:
         """Returns the site of these runs and of what other sources contribute; `more`: as for `Site`."""
-        board = board_of(self.entries, self.benchmark, facts, contributions, self.dates)
+        known = self.dates, self.tokens
+        board = board_of(self.entries, self.benchmark, facts, contributions, *known)
         shown = self.answers_per_question
         return Site(folder, board, self.benchmark, self.samples, shown, **more)
 
@@ -63,6 +66,7 @@ def site_runs(
     for run in published:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
+    tokens = {run: output_tokens(folders[run].folder) for run in folders}
     days = {run: run_date(folders[run].folder) for run in folders}
     return SiteRuns(
         benchmark,
@@ -76,6 +80,7 @@ def site_runs(
         ),
         {} if data is None else _example_answers(data / EXAMPLES),
         most_shown(len(answered)),
+        {run: count for run, count in tokens.items() if count is not None},
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError, meant, unreadable
 from pfgen_rs.registry import Registry
 from pfgen_rs.report.site.board import Contribution, Section
 from pfgen_rs.report.site.folder import MARKER, digest_of, slug
@@ -33,10 +33,19 @@ class Given(NamedTuple):
 
 
 def given(text: str | os.PathLike[str]) -> Given:
-    """Returns what `FILE` or `FILE:COLUMN` names; a path that exists is one, colons and all."""
+    """Returns what `FILE` or `FILE:COLUMN` names; a path that exists is one, colons and all.
+
+    Raises `InputError` if there is none.
+    """
     path = Path(text)
     before, colon, column = os.fspath(text).rpartition(":")
-    return Given(Path(before), column) if colon and before and not path.exists() else Given(path)
+    if colon and before and not path.exists():
+        path = Path(before)
+    if path.exists():
+        return Given(path, column if path != Path(text) else None)
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    near = meant(path.name, [each.name for each in beside])
+    raise InputError(f"no such file or folder{near}", path=path)
 
 
 Reader = Callable[[Sequence[Given]], Iterable[tuple[str, Contribution]]]
@@ -87,15 +96,13 @@ def find(given: Iterable[Given]) -> tuple[dict[str, list[Given]], list[Path]]:
     """Returns what is to be read, by kind: the paths, and of folders of no kind the folders within them.
 
     Files are of a kind where they are given themselves, and in folders if the kind says so: what else lies
-    in folders is no table. Also returns folders without results. Raises `InputError` for paths that do not
-    exist, for files of no kind, and where there is nothing of any kind.
+    in folders is no table. Also returns folders without results. Raises `InputError` for files of no kind,
+    and where there is nothing of any kind.
     """
     sources = _registry.usable()
     found: dict[str, dict[Path, Given]] = {}
     nothing: list[Path] = []
     for each in given:
-        if not each.path.exists():
-            raise InputError("no such file or folder", path=each.path)
         kinds = [*_kinds(each, sources.values(), _DEEPEST)]
         if not kinds:
             nothing.append(each.path)

@@ -34,9 +34,7 @@
   /** Whether changes of a field are a step: typing is one as a whole. Call it with whether a change was typed. */
   pfgen.address.steps = () => {
     let wasTyped = false;
-    addEventListener("popstate", () => {
-      wasTyped = false;
-    });
+    addEventListener("popstate", () => (wasTyped = false));
     return (isTyped) => {
       const isStep = !(isTyped && wasTyped);
       wasTyped = isTyped;
@@ -64,8 +62,9 @@
         field.checked = given ? given.split(" ").includes(field.value) : field.defaultChecked;
         return;
       }
-      field.value = given === "-" && initial(field) ? "" : given || initial(field);
-      if (field.selectedIndex < 0) field.value = initial(field); // no such choice
+      const isNothing = given === "-" && initial(field) !== "";
+      field.value = isNothing ? "" : given || initial(field);
+      if (!field.value && !isNothing) field.value = initial(field); // no such choice
     };
     return {
       values: () => Object.fromEntries(fields.map(({ name }) => [name, told(name)])),

@@ -22,8 +22,7 @@
     const { columns, models, runs } = payload;
     const byKey = new Map(columns.map((column) => [column.key, column]));
     const partOf = ({ of }) => (of === "model" ? models : runs);
-    const isIn = (values, key) => Object.hasOwn(values, key);
-    const cell = ({ values }, key, i) => (isIn(values, key) ? values[key][i] : null);
+    const cell = ({ values }, key, i) => (Object.hasOwn(values, key) ? values[key][i] : null);
     const getter = (m, used) => (key) => {
       const column = byKey.get(key);
       if (!column) return null;
@@ -31,7 +30,7 @@
     };
     const bounds = (m, used) => (key) => {
       const [of, i] = byKey.get(key)?.of === "model" ? [models, m] : [runs, used.length === 1 ? used[0] : -1];
-      const [lows, highs] = isIn(of.intervals, key) ? of.intervals[key] : [[], []];
+      const [lows, highs] = Object.hasOwn(of.intervals, key) ? of.intervals[key] : [[], []];
       return lows[i] == null || highs[i] == null ? null : [lows[i], highs[i]];
     };
     const meansOf = (used) => {
@@ -74,8 +73,8 @@
       return [...found.sort((a, b) => score.get(b) - score.get(a) || 0), ...others];
     };
 
-    const known = columns.filter((column) => isIn(partOf(column).values, column.key))
-      .map((column) => ({ ...column, isBounded: isIn(partOf(column).intervals, column.key) }));
+    const known = columns.filter((column) => Object.hasOwn(partOf(column).values, column.key))
+      .map((column) => ({ ...column, isBounded: Object.hasOwn(partOf(column).intervals, column.key) }));
     return { ...payload, column: (key) => byKey.get(key), known, runs: runs.slug.map((_, i) => runOf(i)), means, rows };
   };
 

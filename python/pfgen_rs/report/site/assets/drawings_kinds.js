@@ -124,7 +124,7 @@
   const { register } = pfgen.drawings;
   const barsOf = (board) => columnsOf(board, "number").filter(({ key }) => key !== "price"); // of several currencies
   const bars = (board) => [{ name: "bar", options: barsOf(board).map(option), value: "score" }];
-  const models = (board) => [{ name: "model", options: [["-", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])] }];
+  const models = (board) => [{ name: "model", options: [["", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])] }];
   register({ name: "intervals", has: (board) => barsOf(board).length > 0, fields: bars, draw: intervals });
   register({ name: "categories", has: (board) => categoriesOf(board).length > 0, fields: models, draw: categories });
   register({ name: "questions", has: (board) => Boolean(board.means?.some(Boolean)), fields: () => [], draw: questions });

@@ -96,7 +96,7 @@
     return [
       { name: "x", options: numbers, value: known },
       { name: "y", options: numbers, value: "score" },
-      { name: "colour", options: [["-", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
+      { name: "colour", options: [["", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
       { name: "show", many: true, options: flags, value: "frontier names" },
     ];
   };

@@ -30,8 +30,8 @@
   /**
    * A list of `size` rows of an index. `kind`: names it in strings, and its heading; `chunks`: names of payloads, of which number i
    * begins with the row `starts[i]`. `entry(chunk, place)`: the texts of a row by its place in its chunk; `texts(row, entry)`:
-   * those that are searched, without an entry only those of the index; `matching(isFound)`: rows to show, and `key(row)`: a number
-   * that orders them; `card(row, entry)` shows one; `changed(event)`: called before other choices are shown.
+   * those that are searched, without an entry only those of the index; `matching(isFound)`: rows to show, and `key()`: a function
+   * that gives a row the number that orders it; `card(row, entry)` shows one; `changed(event)`: called before other choices are shown.
    */
   pfgen.listing = ({ kind, size, chunks, starts, entry, texts, matching, key, card, changed }) => {
     const fields = pfgen.fields([...form.querySelectorAll("[name]")]);
@@ -85,7 +85,8 @@
         isFound = (row) => !query || hasAll(words, texts(row));
       }
       const rows = matching(isFound);
-      const keys = new Map(rows.map((row) => [row, key(row)]));
+      const keyOf = key();
+      const keys = new Map(rows.map((row) => [row, keyOf(row)]));
       found.replaceChildren(tr(rows.length === size ? `${kind}_found` : `${kind}_found_of`, { n: rows.length, all: size }));
       pfgen.say(found.textContent);
       await paged.show(rows.sort((i, j) => keys.get(i) - keys.get(j)));

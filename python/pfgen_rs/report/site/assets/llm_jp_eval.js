@@ -128,7 +128,7 @@
       entry: ({ samples, texts }, place) => samples[place].map((text) => texts[text] ?? null),
       texts: (_, entry) => entry.filter((text) => text !== null),
       matching,
-      key: (row) => orders[order.value](...values(row)),
+      key: () => (row) => orders[order.value](...values(row)),
       card,
       changed,
     }).again();

@@ -1,12 +1,7 @@
 // Scores answers to one question beside the page, so that typing never waits: in a worker, which can be stopped.
 (() => {
-  const program = () => `"use strict";const answer=(${pfgen.scoring})();onmessage=({data})=>postMessage(answer(data));`;
-
-  const newWorker = () => {
-    const address = URL.createObjectURL(new Blob([program()], { type: "text/javascript" }));
-    setTimeout(() => URL.revokeObjectURL(address), 10000); // once it is read
-    return new Worker(address);
-  };
+  const program = () => new Blob([`"use strict";const answer=(${pfgen.scoring})();onmessage=({data})=>postMessage(answer(data));`],
+    { type: "text/javascript" });
 
   /**
    * Scores answers to a question, given as `scoring.js` takes it. `score(text)` is a promise of the scores, or of
@@ -50,8 +45,10 @@
     const scored = async (text, own) => {
       if (own !== wanted) return null;
       if (!worker) {
-        worker = newWorker();
+        const address = URL.createObjectURL(program());
+        worker = new Worker(address);
         await asked({ question });
+        URL.revokeObjectURL(address); // it has been read
       }
       return worker && asked({ text }, patience); // unless it was stopped
     };

@@ -113,16 +113,15 @@
 
   /** Best and worst rank of each model that the tests cannot exclude; `null` for system runs. */
   const rankRanges = (found, models, level) => {
-    const better = models.map(() => new Set()); // of each run, those that are better
-    const worse = models.map(() => new Set());
+    const all = models.filter(Boolean).length;
+    const ranges = models.map((isModel) => (isModel ? [1, all] : null));
     for (const { i, j, holm, difference } of found.filter((pair) => models[pair.i] && models[pair.j])) {
       if (holm > 1 - level) continue;
       const [above, below] = difference > 0 ? [i, j] : [j, i];
-      better[below].add(above);
-      worse[above].add(below);
+      ranges[below][0] += 1;
+      ranges[above][1] -= 1;
     }
-    const all = models.filter(Boolean).length;
-    return models.map((isModel, i) => (isModel ? [1 + better[i].size, all - worse[i].size] : null));
+    return ranges;
   };
 
   /**

@@ -63,7 +63,7 @@
   };
 
   const problems = { empty: "problem_empty", "no verdict": "problem_none", "cut off by the token limit": "problem_cut" };
-  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", problem in problems ? tr(problems[problem]) : pfgen.shown(problem));
+  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", Object.hasOwn(problems, problem) ? tr(problems[problem]) : pfgen.shown(problem));
 
   const verdictRow = (own, row, [label, name, letter, samples]) => {
     const cells = [...probabilities(own, name, row, letter), ...votes(samples)];

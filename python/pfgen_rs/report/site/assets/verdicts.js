@@ -3,6 +3,7 @@
   const { element, tr, isLetter, wasSeen } = pfgen;
   const { index: indexName, chunks } = pfgen.data("verdicts");
   const form = document.getElementById("filters");
+  const { judge: judges, rule: rules, task, models, order, everywhere } = form.elements;
   const onlyNote = document.getElementById("only");
   const fewChunks = 40; // up to so many, searches go through all texts unless told otherwise
   let index = null;
@@ -11,8 +12,8 @@
   let onChoice = null; // shows figures for other choices
   let only = null; // row of the linked pair
 
-  const judge = () => index.judges[Number(form.elements.judge.value)];
-  const rule = () => form.elements.rule.value;
+  const judge = () => index.judges[Number(judges.value)];
+  const rule = () => rules.value;
   const decision = (own, row) => own[rule()][row];
   const raterLetters = (row) => index.letters.map((letters) => letters[row]).filter(isLetter);
   const judgeLetters = (row) => index.judges.filter((each) => wasSeen(each, row)).map((each) => decision(each, row));
@@ -61,7 +62,6 @@
   /** Rows that match all filters. */
   const matching = (isFound = listing.isFound) => {
     const own = judge();
-    const { task, models } = form.elements;
     const chosen = boxes().filter((box) => box.checked && !box.disabled).map((box) => kinds[box.value]);
     return [...index.ids.keys()].filter((row) => chosen.every((is) => is(own, row)) &&
       (task.value === "" || index.task[row] === Number(task.value)) &&
@@ -75,8 +75,9 @@
       box.closest("label").hidden = box.disabled;
     }
     const all = matching(isFound);
+    const own = judge();
     for (const box of boxes()) {
-      const n = all.filter((row) => kinds[box.value](judge(), row)).length;
+      const n = all.filter((row) => kinds[box.value](own, row)).length;
       box.closest("label").querySelector(".count").textContent = n.toLocaleString("en");
     }
     return only === null ? all : [only];
@@ -117,7 +118,7 @@
 
   // Choices
 
-  const offer = (name, choices) => form.elements[name].append(...choices.map(([value, text]) => element("option", { value }, pfgen.plain(text))));
+  const offer = (field, choices) => field.append(...choices.map(([value, text]) => element("option", { value }, pfgen.plain(text))));
 
   const modelPairs = () => {
     const known = new Map(index.ids.map((_, row) => [modelsOf(row).join(" "), modelsOf(row)]));
@@ -128,16 +129,16 @@
   const begin = (value) => {
     index = value;
     given = { raters: index.raters, letters: index.letters };
-    offer("task", [...index.tasks.entries()]);
-    form.elements.task.closest("label").hidden = index.tasks.length < 2;
-    offer("models", modelPairs());
-    form.elements.everywhere.defaultChecked = chunks.length <= fewChunks;
+    offer(task, [...index.tasks.entries()]);
+    task.closest("label").hidden = index.tasks.length < 2;
+    offer(models, modelPairs());
+    everywhere.defaultChecked = chunks.length <= fewChunks;
     // Judges without probabilities are decided by what both orders say, as on the command line.
     for (const own of index.judges.filter((each) => ![...each.probability].some(isLetter))) {
       own.probability = own.strict;
       own.isWithoutProbabilities = true;
     }
-    form.elements.rule.querySelector("[value=strict]").defaultSelected = index.judges[0].isWithoutProbabilities ?? false;
+    rules.querySelector("[value=strict]").defaultSelected = index.judges[0].isWithoutProbabilities ?? false;
     listing = pfgen.listing({
       kind: "pairs",
       size: index.ids.length,
@@ -147,7 +148,7 @@
       texts: (row, entry) => [index.ids[row], index.questions[index.question[row]], ...modelsOf(row).map((model) => index.models[model]),
         ...(entry ? pfgen.allTexts(entry) : [])],
       matching: shown,
-      key: (row) => orders[form.elements.order.value](judge(), row),
+      key: () => orders[order.value].bind(null, judge()),
       card: (row, entry) => pfgen.pairCard(index, row, entry, { own: judge(), rule: rule(), isOpen: only !== null }),
       changed,
     });
