@@ -46,7 +46,7 @@ from pfgen_rs.report.site.model_facts import (
     read_facts,
 )
 from pfgen_rs.report.site.models_page import leaders
-from pfgen_rs.report.site.run_page import estimates, run_page, run_view
+from pfgen_rs.report.site.run_page import run_page, run_view
 from pfgen_rs.runs import streaming
 from site_samples import HOSTILE, RUNS, Elements, hostile_run, made_entries
 
@@ -233,7 +233,7 @@ def test_packed_values_are_unpacked_unchanged(value: Any) -> None:
 
 def test_a_view_has_the_runs_own_figures(results: list[Result]) -> None:
     result = results[1]
-    view = run_view(result, estimates(result.sample()), run="result/x")
+    view = run_view(result, result.sample(), run="result/x")
     assert view.run == "result/x"
     table = result.by_question
     assert [row.average for row in view.questions] == table["average"].to_list()
@@ -249,7 +249,7 @@ def test_a_view_has_the_runs_own_figures(results: list[Result]) -> None:
 
 
 def test_histograms_count_every_answer_where_it_lies(results: list[Result]) -> None:
-    views = [(result, run_view(result, {})) for result in results]
+    views = [(result, run_view(result, result.sample())) for result in results]
     averages = [(result.frame["average"], view.scores, 0.05) for result, view in views]
     lengths = [(result.frame["length"], view.lengths, 5) for result, view in views]
     for values, found, width in (*averages, *lengths):
@@ -282,7 +282,7 @@ def test_bars_and_ticks_stay_in_their_field(start: float, width: float, counts: 
 
 def test_a_score_that_is_no_mean_has_no_interval(results: list[Result]) -> None:
     """As where some questions have more answers than others."""
-    view = run_view(results[1], estimates(results[1].sample()))
+    view = run_view(results[1], results[1].sample())
     low = f"<small>{view.metrics['average'].low:.3f}–"
     # Beside the score, and beside the mean of all answers in the table of metrics.
     assert run_page(view, folder="x").decode().count(low) == 2

@@ -56,7 +56,6 @@ class QuestionAnswers:
         names = (*share_names(sources), "helpfulness")
         places_of_labels = self.labels.T.tolist(), self.positions.T.tolist()
         rules = zip(self.label_names, self.question.rules, *places_of_labels, strict=True)
-        shares = [_as_integers(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
             "sources": sources,
@@ -65,7 +64,7 @@ class QuestionAnswers:
             "lines": self.scores.get_column("line").to_list(),
             "texts": self.texts,
             "averages": _as_integers(self.scores, "average", _AVERAGE),
-            "shares": shares,
+            "shares": [_as_integers(self.scores, name, _SHARE) for name in names],
             "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
                 {"labels": names, "importance": rule.importance, "label": at, "position": position}

@@ -157,7 +157,6 @@ def about_files(
     page = pages.render(
         "about",
         frame=frame,
-        here="about",
         signature=fixed_part(),
         about=about,
         kinds=kinds(runs),

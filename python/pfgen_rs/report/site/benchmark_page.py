@@ -41,7 +41,6 @@ def benchmark_page(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
         frame=frame,
-        here="benchmark",
         signature=benchmark.signature,
         benchmark=benchmark,
         questions=questions,

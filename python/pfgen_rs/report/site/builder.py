@@ -129,7 +129,6 @@ class Site:
             paths = {run: run_page.page_path(run) for run in runs.keys}
             needed = (*paths.values(), *(path for _, path in frame.nav))
             is_complete = all(map(self.folder.has, needed))
-            self._plan(paths, frame.nav)
             self._write_front(paths, frame, is_complete=is_complete)
             # The signature has a part of the hash alone.
             questions = None if about is None else about.metadata_hash
@@ -159,28 +158,6 @@ class Site:
             self._write_plots(benchmark, key, frame)
         return found, failed
 
-    def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
-        """Tell the folder which files there will be, but for those of plots and sections."""
-        data = {f"{run_page.answers_file(run_page.page_folder(run))}.js" for run in pages}
-        questions = list(self.benchmark or ())
-        windows = {f"{run_page.windows_name(i)}.js" for i in range(len(questions))}
-        names = {benchmark_page.references_payload_name(question) for question in questions}
-        self.folder.plan(
-            {
-                *(path for key, path in nav if key != PLOTS[0]),
-                *pages.values(),
-                *data,
-                *(model.page for model in self.board.models),
-                models_page.model_script()[0],
-                f"{models_page.BOARD}.js",
-                f"{models_page.MEANS}.js",
-                *dict(vendored()),
-                *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
-                *({run_page.run_script()[0], *windows} if pages else ()),
-                *(f"{name}.js" for name in names),
-            }
-        )
-
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs."""
         kinds = {section.nav for section in self.board.sections}
@@ -200,7 +177,10 @@ class Site:
     def _write_front(self, paths: Mapping[str, str], frame: Frame, *, is_complete: bool) -> None:
         comparison = COMPARISON_PAGE if self._are_comparable(paths) else None
         overview = models_page.overview_page(
-            self.board, frame=frame, is_complete=is_complete, lead=self.lead
+            self.board,
+            frame=frame.of(models_page.OVERVIEW_PAGE),
+            is_complete=is_complete,
+            lead=self.lead,
         )
         table = models_page.models_page(
             self.board,
@@ -220,6 +200,7 @@ class Site:
         """Write the pages of models whose own values have changed."""
         path, script = models_page.model_script()
         self._write_part("models", "", {path: script})
+        self.folder.plan(model.page for model in self.board.models)
         for model in self.board.models:
             runs = [
                 [run.run, run.signature, repr(self.board.run_values(run)), paths.get(run.run)]
@@ -232,7 +213,7 @@ class Site:
             own = digest_of(key, model.name, runs, pages, repr((model.values, columns)))
             if self.folder.kept(f"model {model.slug}", own) is None:
                 page = models_page.model_page(
-                    model, self.board, frame=frame.of(model.page), pages=paths
+                    model, self.board, frame=frame.of(model.page, "models"), pages=paths
                 )
                 self._write_part(f"model {model.slug}", own, {model.page: page})
 
@@ -250,6 +231,7 @@ class Site:
                 self._write_part(f"list {kind}", "", {path: page})
 
     def _write_part(self, name: str, key: str, files: Mapping[str, bytes]) -> None:
+        self.folder.plan(files)
         for path, content in files.items():
             self.folder.write(path, content)
         self.folder.remember(name, key, files)
@@ -303,14 +285,14 @@ class Site:
         if self.folder.kept("plots", key) is not None:
             return
         found = plots_page.plots_files(entries, benchmark, known, frame=frame.of(PLOTS[1]))
-        files = dict(found)
-        self.folder.plan(files)
-        self._write_part("plots", key, files)
+        self._write_part("plots", key, dict(found))
 
     def _write_shared(self, benchmark: QuestionSet, key: str, jobs: int) -> str:
         """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""
         path, script = run_page.run_script()
         if self.folder.kept("shared", key) is None:
+            numbers = range(len(list(benchmark)))
+            self.folder.plan([path, *(f"{run_page.windows_name(number)}.js" for number in numbers)])
             self.folder.write(path, script)
             names = [path]
 
@@ -347,6 +329,7 @@ class RunPages:
 
         Returns what is remembered of each, and failed runs. Memory: the answers of one run per thread.
         """
+        self.site.folder.plan(file for run in runs.keys for file in self._files(run))
         known = {run: self._kept(run, key) for run, key in runs.keys.items()}
         stale = [run for run, value in known.items() if value is None]
         failed: Failed = []
@@ -371,6 +354,10 @@ class RunPages:
                     step(run)
         return {run: value for run, value in known.items() if value is not None}, failed
 
+    def _files(self, run: str) -> tuple[str, str]:
+        """Returns the paths of a run's answers and of its page."""
+        return f"{run_page.answers_file(run_page.page_folder(run))}.js", run_page.page_path(run)
+
     def _kept(self, run: str, key: str | None) -> Any:
         """Returns what is remembered of a run whose files can stay; otherwise `None`."""
         kept = self.site.folder.kept
@@ -380,12 +367,12 @@ class RunPages:
     def made(self, run: str, key: str | None, result: Result) -> Any:
         """Write the files of a run. Returns what is to be remembered of it: what comparisons need."""
         site, sample, folder = self.site, result.sample(), run_page.page_folder(run)
-        answers, path = f"{run_page.answers_file(folder)}.js", run_page.page_path(run)
+        answers, path = self._files(run)
         site.folder.write(answers, self._answers(folder, result))
         page = run_page.run_page(
-            run_page.run_view(result, run_page.estimates(sample), run=run),
+            run_page.run_view(result, sample, run=run),
             folder=folder,
-            frame=self.frame.of(path),
+            frame=self.frame.of(path, "models"),
             script=self.script,
         )
         site.folder.write(path, page)

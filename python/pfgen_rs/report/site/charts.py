@@ -8,7 +8,7 @@ _TENTH = 0.1
 _SAME = 1e-9
 _LINE, _EDGE = 180.0, 8.0
 _WIDTH, _HEIGHT = 400.0, 120.0
-_STEPS = (1, 2, 5)
+_DIGITS = (1, 2, 5)
 _TICKS = 9
 
 
@@ -102,9 +102,5 @@ class Histogram:
 
 def _tick_step(width: float) -> tuple[float, int]:
     """Returns the smallest of 0.01, 0.02, 0.05, 0.1 … of which `width` has at most 8, and its decimals."""
-    for power in range(-2, 12):
-        for digit in _STEPS:
-            step = digit * 10.0**power
-            if width / step <= _TICKS - 1:
-                return step, max(-power, 0)
-    return width, 0
+    steps = ((digit * 10.0**power, max(-power, 0)) for power in range(-2, 12) for digit in _DIGITS)
+    return next((found for found in steps if width / found[0] <= _TICKS - 1), (width, 0))

@@ -170,7 +170,6 @@ def comparison_page(
         "compare",
         parts=_PARTS,
         frame=frame,
-        here="compare",
         signature=benchmark._signed(clean=clean),
         most=most,
         metrics=METRICS,

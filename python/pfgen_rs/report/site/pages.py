@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
+_ASSETS = resources.files("pfgen_rs.report.site") / "assets"
 _IMAGES = "data: 'self' file:"
 # Without its scripts, a page is what it is where there are none. The page may be shown before they come, in
 # Japanese, so readers of English wait for them (`common.css`).
@@ -67,8 +68,9 @@ class Frame(NamedTuple):
     folder: str = ""
 
     def of(self, path: str, here: str = "") -> "Frame":
-        """Returns the frame of the page at a path within the site."""
-        folder = path[: path.rfind("/") + 1]
+        """Returns the frame of the page at a path within the site, which belongs to itself or to `here`."""
+        own = {path: key for key, path in self.nav}
+        folder, here = path[: path.rfind("/") + 1], here or own.get(path, "")
         return self._replace(root="../" * path.count("/"), folder=folder, here=here)
 
     def name(self, payload: str) -> str:
@@ -195,7 +197,7 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
 
 def vendored() -> list[tuple[str, bytes]]:
     """Returns paths and contents of the libraries that pages of a site load when they draw."""
-    folder = resources.files("pfgen_rs.report.site") / "assets" / "vendor"
+    folder = _ASSETS / "vendor"
     return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
@@ -207,13 +209,12 @@ def library() -> list[str]:
 @cache
 def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""
-    image = resources.files("pfgen_rs.report.site") / "assets" / "favicon.svg"
+    image = _ASSETS / "favicon.svg"
     return f"data:image/svg+xml,{quote(image.read_text(encoding='utf-8').strip())}"
 
 
 def _joined_assets(names: Sequence[str], suffix: str) -> Markup:
-    folder = resources.files("pfgen_rs.report.site") / "assets"
-    files = [folder / f"{name}.{suffix}" for name in names]
+    files = [_ASSETS / f"{name}.{suffix}" for name in names]
     texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     return Markup("\n" + "".join(texts))  # noqa: S704 - our own
 
@@ -234,7 +235,7 @@ LANGUAGES = ("ja", "en")
 _SPAN = Markup('<span data-t="{}">{}</span>')
 _SPAN_WITH = Markup('<span data-t="{}" data-t-args="{}">{}</span>')
 _BOTH = Markup('<span class="both"><span lang="ja">{}</span><span lang="en">{}</span></span>')
-_OPTION = Markup('<option value="{}" data-t="{}">{}</option>')
+_OPTION = Markup('<option value="{}" data-t="{}"{}>{}</option>')
 _ATTRIBUTE = Markup('{}="{}" data-t-{}="{}"')
 
 Table = Mapping[str, Mapping[str, str]]
@@ -265,10 +266,12 @@ class Strings:
         """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""
         return _ATTRIBUTE.format(attribute, self.text(key), attribute, key)
 
-    def options(self, prefix: str, *values: str) -> Markup:
+    def options(self, prefix: str, *values: str, chosen: str = "") -> Markup:
         """Returns choices with these values, named by the strings with a prefix, for a `select`."""
-        each = ((value, prefix + value, self.text(prefix + value)) for value in values)
-        return Markup("").join(_OPTION.format(*one) for one in each)
+        named = (
+            (value, prefix + value, " selected" if value == chosen else "") for value in values
+        )
+        return Markup("").join(_OPTION.format(*each, self.text(each[1])) for each in named)
 
     def text(self, key: str, language: str = LANGUAGES[0], **values: Any) -> str:
         """Returns a string in one language."""
@@ -294,9 +297,8 @@ def strings(parts: Sequence[str]) -> Strings:
     Raises `ValueError` if two parts have a key with different texts: a bug.
     """
     table: dict[str, Mapping[str, str]] = {}
-    assets = resources.files("pfgen_rs.report.site") / "assets"
     for part in parts:
-        file = assets / f"{part}.toml"
+        file = _ASSETS / f"{part}.toml"
         if file.is_file():
             own = tomllib.loads(file.read_text(encoding="utf-8"))
             if differing := [key for key in own if table.get(key, own[key]) != own[key]]:

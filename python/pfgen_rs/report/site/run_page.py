@@ -84,7 +84,6 @@ def run_page(
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,
@@ -148,20 +147,16 @@ class RunView:
     lengths: charts.Histogram
 
 
-def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
-    """A run's estimate in each metric, without the bootstrap, which pages do not show."""
-    return {metric: stats.estimate(sample, metric, resamples=0) for metric in stats.METRICS}
+def run_view(result: Result, sample: stats.Sample, *, run: str | None = None) -> RunView:
+    """Returns the data of a run, which `sample` has as well; `run` is its name within a site.
 
-
-def run_view(
-    result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
-) -> RunView:
-    """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
+    Estimates come without the bootstrap, which pages do not show.
+    """
     questions = _question_rows(result)
     return RunView(
         run=run or result.path or result.name,
         result=result,
-        metrics=metrics,
+        metrics={each: stats.estimate(sample, each, resamples=0) for each in stats.METRICS},
         questions=questions,
         categories=_category_rows(result, questions),
         scores=_histogram(result, "average", 0.05),
@@ -236,7 +231,7 @@ def run_text(result: Result, *, answers_per_question: int = PER_QUESTION) -> str
 
 
 def _own_page(result: Result, limit: int) -> OwnPage:
-    view = run_view(result, estimates(result.sample()))
+    view = run_view(result, result.sample())
     folder = page_folder(result.name)
     payloads = run_payloads({result.name: result}, limit)
     return OwnPage(payloads.items(), lambda data: run_page(view, folder=folder, payloads=data))
