@@ -112,11 +112,10 @@
   const filesOf = (svg, { table, title }, isOpen) => {
     const name = pfgen.plain(title).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60);
     const csv = () => pfgen.tableTexts.csv(table.head.map((label) => ({ label })), table.rows);
-    const fill = () => details.open && details.children.length < 2 && details.append(tableOf(table));
-    const details = element("details", { ontoggle: fill, open: isOpen }, element("summary", {}, t("draw_table")));
     return [element("div", { class: "tools" },
       element("button", { type: "button", onclick: () => pfgen.saved(`${name}.svg`, fileOf(svg), "image/svg+xml") }, t("draw_svg")),
-      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.csv`, csv(), "text/csv") }, t("draw_csv"))), details];
+      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.csv`, csv(), "text/csv") }, t("draw_csv"))),
+    pfgen.folded(t("draw_table"), () => [tableOf(table)], isOpen)];
   };
 
   /** A drawing of some kinds in `place`. `shown()`: the rows to draw, and `all` that they were chosen of. */
