@@ -166,6 +166,7 @@ def test_what_is_left_out_is_told_and_listed(
     done = site(lab, f"{lab}/table.csv:model", out=lab.parent / "site")
     names, left_out = listed(lab.parent / "site")
     assert (len(names), said in left_out, said in done.stderr) == (runs, True, True), done.stderr
+    assert str(lab.parent) not in left_out, "folders of the machine are not published"
 
 
 def other_questions(lab: Path) -> None:

@@ -1,7 +1,6 @@
 """Builds one site of everything that a lab measures: runs, verdicts, tasks, curves, other tables."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,8 +18,6 @@ from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
 from pfgen_rs.studies import read_aliases
 
-# Folders of a source's label: where files lie on the machine that builds a site is not to be published.
-_FOLDERS = re.compile(r"(?<= )(?!in ).*[/\\]", re.DOTALL)
 _UNTITLED = about_page.About(title=about_page.Both("pfgen-bench", "pfgen-bench"))
 
 
@@ -46,6 +43,13 @@ class SitePlan:
         logo = None if self.logo is None else f"assets/logo{self.logo.suffix.lower()}"
         title = self.about.title
         return Look((title.ja, title.en), logo, self.style)
+
+    def published(self, text: str) -> str:
+        """Returns a text without the folders in which the sources lie on the machine that builds the site."""
+        around = {f"{each.path.parent}{os.sep}" for each in self.given}
+        for folder in sorted(around, key=len, reverse=True):
+            text = text.replace(folder, "")
+        return text
 
     def state(self) -> str:
         """Returns a digest of the names, sizes and times of all files that the site is made of."""
@@ -113,6 +117,7 @@ def build_site(
     left_out += [f"{name}: {note}" for name, each in contributions.items() for note in each.notes]
     left_out += matching.left_out()
     told = [*left_out, *(f"{run}: {getattr(why, 'problem', why)}" for run, why in failed)]
+    told = [plan.published(text) for text in told]
     site = replace(site, pages=_pages(plan, site.board, matching, facts, told))
     unpaged = site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
     failed += [(f"{run}: has no page", why) for run, why in unpaged]
@@ -164,8 +169,9 @@ def _pages(
         for model in board.models
         for run in model.runs
     ]
-    alone = ((_FOLDERS.sub("", label), names) for label, names in matching.alone.items())
-    unmatched = [(name, label) for label, names in alone for name in names]
+    unmatched = [
+        (name, plan.published(label)) for label, names in matching.alone.items() for name in names
+    ]
     origins = _origins(facts, board)
     key = digest_of(repr((plan.about, listed, unmatched, left_out, origins)))
     about = partial(about_page.about_files, plan.about, listed, unmatched=unmatched)
