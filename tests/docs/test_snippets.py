@@ -35,7 +35,6 @@ from pfgen_rs.llm_jp_eval import measures, registry
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
-from pfgen_rs.site import matching
 from pfgen_rs.studies.tables import read_aliases
 from places import DOCS, ROOT
 
@@ -218,7 +217,6 @@ READERS: dict[frozenset[str], Callable[[Path], object]] = {
     frozenset({"answer_pattern"}): _task,
     frozenset({"averages"}): _profile,
     frozenset({"released", "parameters", "weights", "price"}): _facts,
-    frozenset({"openai/gpt-4o-2024-08-06"}): matching.read_aliases,
     frozenset({"Q01", "Q02"}): read_answer_rules,
     frozenset({"question"}): read_outlines,
 }

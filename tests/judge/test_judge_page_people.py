@@ -544,14 +544,17 @@ def test_choices_stand_in_the_address(page: Page, many: str) -> None:
     expect(page.locator("#list .pair").first).to_be_visible()
     page.locator("[name=show][value=unequal]").check()
     page.locator("[name=order]").select_option("dissent")
+    page.locator("[name=everywhere]").uncheck()
     found = page.locator("#found")
     expect(found).not_to_have_text("45 pairs")
     told, ids = found.inner_text(), page.locator(".pair h3 a").all_inner_texts()
     page.reload()
     expect(found).to_have_text(told)
     assert settled(page, lambda: page.locator(".pair h3 a").all_inner_texts(), ids) == ids
+    expect(page.locator("[name=everywhere]")).not_to_be_checked()
     page.get_by_role("button", name="Reset").click()
     expect(found).to_have_text("45 pairs")
+    expect(page.locator("[name=everywhere]")).to_be_checked()
     assert "show" not in page.url
     page.goto(many + "?judge=7&order=nothing&show=unknown&models=5+6")
     expect(found).to_have_text("45 pairs")

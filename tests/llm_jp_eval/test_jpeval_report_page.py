@@ -183,8 +183,13 @@ def test_filters_and_orders(page: Page, made: Path, table: pl.DataFrame) -> None
     field(page, "order").select_option("lowest")
     lowest = table.with_row_index("row").filter(pl.col("task") == "jsquad")
     expect_samples(page, table, lowest.sort(A, maintain_order=True)["row"].to_list())
+    page.reload()  # what is chosen stands in the address, also that there is no other run
+    page.locator("#list .sample").first.wait_for()
+    expect_samples(page, table, lowest.sort(A, maintain_order=True)["row"].to_list())
+    assert field(page, "b").input_value() == ""
     page.get_by_role("button", name="Reset").click()
     expect_samples(page, table, by_difference["row"].to_list())
+    assert "?" not in page.url
 
 
 def test_a_sample_says_everything(page: Page, made: Path, table: pl.DataFrame) -> None:

@@ -39,12 +39,12 @@ PARTS = (
     "drawings_marks",
     "drawings_scatter",
     "drawings_kinds",
+    "drawings_curves",
 )
 CATEGORIES = ("化学", "数学", "歴史", "生物")
 HOSTILE = "=1+1</script><img src=x onerror=alert(1)>\u202eb"
 PAGE = """{% extends "base.html.j2" %}{% block title %}Board{% endblock %}{% block footer %}{% endblock %}
-{% block main %}<h1>Board</h1><section id="drawings"></section><section id="one"></section>{% endblock %}
-{% block data %}{{ payload("board", board) }}{% endblock %}"""
+{% block main %}<h1>Board</h1><section id="drawings"></section><section id="one"></section>{% endblock %}"""
 WITHIN = """(node) => [...node.querySelectorAll("text")]
   .every((text) => text.getBoundingClientRect().right <= innerWidth)"""
 START = """() => pfgen.load("board").then(({ board, means }) => {
@@ -174,7 +174,7 @@ def write_page(folder: Path, made: Mapping[str, Any]) -> Path:
     loader = environment.loader
     assert loader is not None
     environment.loader = jinja2.ChoiceLoader([jinja2.DictLoader({"places.html.j2": PAGE}), loader])
-    content = pages.render("places", parts=PARTS, board=made)
+    content = pages.render("places", parts=PARTS, payloads={"board": made})
     environment.loader = loader
     for path, library in pages.vendored():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -18,18 +18,20 @@ from browser import NewPage, Page, settled
 from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from figures import check_words_are_japanese
 from helpers import pfgen
+from payload_texts import file_payloads
 from pfgen_rs import Benchmark, errors
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import draw, plot_kinds
-from pfgen_rs.report.plots.inputs import PlotRequest, read_curve
+from pfgen_rs.report.plots.inputs import PlotRequest, read_table
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import FRONT, build
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from pfgen_rs.report.update import report
+from pfgen_rs.runs.generation import summarised
 from plot_data import CATEGORIES, question_table, runs
 from site_samples import HOSTILE, made_entries
 
@@ -170,7 +172,7 @@ def test_names_of_strangers(files: dict[str, bytes]) -> None:
 
 
 def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
-    figure = plots.category_map(question_table(runs(3)), CATEGORIES)
+    figure = plots.category_map(plots.category_means(question_table(runs(3)), CATEGORIES))
     plain, themed = plots.svg(figure).decode(), themed_svg(figure).decode()
     ET.fromstring(themed)
     assert themed.count('id="dark"') == 1
@@ -277,6 +279,35 @@ class _Known(PlotRequest):
     @property
     def known(self) -> dict[str, Any]:
         return dict.fromkeys(self.inputs.runs["run"], KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "currency", "cost"),
+    [
+        ([500, 250, 1500], "USD", 0.6 * 2250 / 1e6),
+        ([500, None, 1500], "USD", None),
+        ([500, 250, 1500], "JPY", None),
+        ([], "USD", None),
+    ],
+)
+def test_the_cost_of_a_run_is_that_of_its_output_where_it_is_known(
+    tokens: list[int | None], currency: str, cost: float | None, tmp_path: Path
+) -> None:
+    place = make_checkout(tmp_path / "checkout")
+    records = [{"usage": n and {"completion_tokens": n, "prompt_tokens": 9}} for n in tokens]
+    said = {**summarised(records), "journal_bytes": 0, "calls": []}
+    (place / FIRST / "generation.json").write_text(json.dumps(said), encoding="utf-8")
+    price = f'per_million = 0.6\ncurrency = "{currency}"\ndate = 2024-07-18\nsource = "s"'
+    (place / "models.toml").write_text(f'[[price]]\n{price}\nmodels = ["some/model"]')
+    assert report(place, html=tmp_path / "site").problems == []
+    values = file_payloads((tmp_path / "site" / "board.js").read_bytes())["board"]["runs"]
+    costs = dict(zip(values["name"], values["values"].get("cost", [None] * 2), strict=True))
+    assert costs == {"some/model": cost, "other/model": None}
+    known = PlotRequest([str(place)]).known
+    assert {run: own["cost"] for run, own in known.items()} == {FIRST: cost, SECOND: None}
+    if cost is not None:
+        plot = plot_kinds()["cost"].make(PlotRequest([str(place)]))
+        assert plot.table["cost"].to_list() == [cost]
 
 
 @pytest.fixture(scope="module")
@@ -394,10 +425,9 @@ def test_numbers_of_one_run(checkout: Path, tmp_path: Path) -> None:
 def test_what_is_no_curve(tmp_path: Path) -> None:
     (tmp_path / "curve.parquet").write_bytes(b"PAR1")
     for paths, message in (
-        (["a/c.parquet", "b/c.parquet"], "not a learning curve"),
-        ([str(tmp_path / "curve.parquet")], "expected a file such as curve.parquet"),
-        ([str(tmp_path)], "expected a file such as curve.parquet"),
-        ([str(tmp_path / "missing.parquet")], "not a learning curve"),
+        (["a/c.parquet", "b/c.parquet"], r"a.c\.parquet: cannot be read: No such file"),
+        ([str(tmp_path / "curve.parquet")], "expected a table such as curve.parquet"),
+        ([str(tmp_path)], "cannot be read: "),
     ):
         with pytest.raises(errors.PfgenError, match=message):
             draw("learning", PlotRequest(paths))
@@ -428,4 +458,4 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     place.parent.mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
-    assert read_curve(str(place)).to_dict(as_series=False) == {"a": [1]}
+    assert read_table(place).to_dict(as_series=False) == {"a": [1]}

@@ -88,7 +88,7 @@ def test_intervals_of_any_column() -> None:
     ordered = table.sort("length", descending=True)
     assert [label.get_text()[:-4] for label in axes.get_yticklabels()] == ordered["name"].to_list()
     assert axes.get_xlabel() == "Length (95 % interval)"
-    assert [text.get_text() for text in axes.texts] == []  # ranks are those of scores
+    assert axes.child_axes == []  # ranks are those of scores
     reach = {tuple(p[:, 0]) for each in axes.collections for p in each.get_segments()}  # type: ignore[attr-defined]
     assert reach == set(ordered.select("length_low", "length_high").rows())
 
@@ -202,11 +202,9 @@ def test_where_greys_are_alike_shapes_and_dashes_differ() -> None:
     table = pl.concat([runs(5), runs(5)]).with_columns(
         mode=pl.Series(["chat", "qa", "completion", "system", None] * 2)
     )
-    _, axes = plots.score_length(table).axes
+    _, axes = plots.scatter(table, "length").axes
     looks = {
-        line.get_marker(): line.get_color()
-        for line in axes.lines
-        if line.get_marker() not in ("None", 9)
+        line.get_marker(): line.get_color() for line in axes.lines if line.get_marker() != "None"
     }
     assert len(looks) == 5  # a shape for each kind
     lines = plots.learning_curves(curves(12)).axes[0].lines

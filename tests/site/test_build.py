@@ -1,5 +1,6 @@
 """A site of everything: what is written again, faults of sources, hostile names; real processes."""
 
+import html
 import os
 import shutil
 import signal
@@ -8,14 +9,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from checkouts import add_run, contents, make_checkout, times
 from helpers import SCRIPT, TIMEOUT
+from payload_texts import file_payloads
+from pfgen_rs.report.site import models_page as own_pages
 from pfgen_rs.report.site.board import board_of
 from pfgen_rs.report.site.model_facts import bundled_facts
-from pfgen_rs.report.site.models_page import models_page
+from pfgen_rs.report.site.models_page import model_page, models_page
 from pfgen_rs.report.site.pages import ALONE
 from pfgen_rs.site.build import SitePlan, build_site
 from pfgen_rs.site.sources import given
@@ -74,12 +78,20 @@ def new_verdicts(lab: Path) -> dict[str, Any]:
     return {}
 
 
-@pytest.mark.parametrize("change", [new_run, new_verdicts, new_facts])
-def test_few_files_are_written_again(lab: Path, change: Callable[[Path], dict[str, Any]]) -> None:
+@pytest.mark.parametrize(("change", "models"), [(new_run, 1), (new_verdicts, 3), (new_facts, 1)])
+def test_few_files_are_written_again(
+    lab: Path,
+    change: Callable[[Path], dict[str, Any]],
+    models: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     built(lab, lab.parent / "site")
     assert not built(lab, lab.parent / "site")
     more = change(lab)
+    page = Mock(side_effect=model_page)
+    monkeypatch.setattr(own_pages, "model_page", page)
     written = built(lab, lab.parent / "site", **more)
+    assert page.call_count == models, "whose own values have changed"
     assert written
     assert len(written) <= MOST_WRITTEN
     built(lab, lab.parent / "anew", **more)
@@ -114,6 +126,48 @@ def loop(lab: Path) -> None:
     (lab / "itself").symlink_to("itself")
 
 
+def damaged_line(lab: Path) -> None:
+    path = lab / "verdicts" / "judgments.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], "{}\n", *lines[4:]]), encoding="utf-8")
+
+
+RUN = "checkout/result/some/model/1234567"
+
+
+def listed(out: Path) -> tuple[list[str], str]:
+    """The runs of a site's table, and what its page about the site says is left out."""
+    board = file_payloads((out / "board.js").read_bytes())["board"]["runs"]["name"]
+    about = (out / "about" / "index.html").read_text(encoding="utf-8")
+    return board, html.unescape(about.partition('<ul lang="en">')[2].partition("</ul>")[0])
+
+
+@pytest.mark.parametrize(
+    ("fault", "runs", "said"),
+    [
+        (damaged(f"{RUN}/config.json", b"{"), 2, "is not valid JSON"),
+        (damaged(f"{RUN}/config.json", b'{"model": 3}'), 2, "'model'"),
+        (damaged(f"{RUN}/config.json", b'{"model": "renamed", "mode": "chat"}'), 3, "4 of 20"),
+        (damaged("verdicts/judgments.jsonl", b""), 3, "no pair is decided yet"),
+        (lambda _: None, 3, "4 of 20 pairs lack a judgment of their present texts"),
+        (
+            lambda lab: (lab / "table.csv").write_text("model,x\na-b,1\nA B,2\n"),
+            3,
+            "none of them is used",
+        ),
+    ],
+)
+def test_what_is_left_out_is_told_and_listed(
+    lab: Path, fault: Callable[[Path], Any], runs: int, said: str
+) -> None:
+    add_run(lab / "checkout", "result/other/m/1", config={"model": "other/m"})
+    subprocess.run([SCRIPT, "report", lab / "checkout"], check=True, capture_output=True)
+    fault(lab)
+    done = site(lab, f"{lab}/table.csv:model", out=lab.parent / "site")
+    names, left_out = listed(lab.parent / "site")
+    assert (len(names), said in left_out, said in done.stderr) == (runs, True, True), done.stderr
+
+
 def other_questions(lab: Path) -> None:
     shutil.copytree(lab / "checkout", lab / "other")
     for path in sorted((lab / "other" / "data").glob("Q*"))[:1]:
@@ -127,6 +181,7 @@ def other_questions(lab: Path) -> None:
         (damaged("checkout/result/some/model/1234567/result.json", b"[5]"), 0, "index.html"),
         (damaged("checkout/result/some/model/1234567/trials.jsonl", b"\xff{"), 1, "left out"),
         (damaged("verdicts/judgments.jsonl", b"\x00\xff[]\n"), 2, "judgments.jsonl"),
+        (damaged_line, 2, "judgments.jsonl, line 4: is no judgment: expected 'order'"),
         (damaged("verdicts/config.json", b"[]"), 2, "config.json"),
         (lambda lab: shutil.rmtree(lab), 2, "o such file"),
         (lambda lab: (lab / "empty").mkdir(), 0, "index.html"),
@@ -137,6 +192,31 @@ def test_faults_are_told(lab: Path, fault: Callable[[Path], None], code: int, sa
     fault(lab)
     done = site(lab, lab, out=lab.parent / "site")
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
+
+
+def test_systems_are_no_models_wherever_these_are_counted(lab: Path) -> None:
+    (lab / "table.csv").unlink()
+    shutil.rmtree(lab / "verdicts")
+    add_run(lab / "checkout", "result/system/x/1", config={"model": "x", "engine": "system"})
+    assert "2 models, 3 runs" in site(lab, out=lab.parent / "site").stdout
+    assert "2 モデル、3 実行" in (lab.parent / "site" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("bild", "No such command 'bild'. Did you mean 'build'?"),
+        ("labs", "labs: no such file or folder (did you mean 'lab'?)"),
+        ("xyz/t.csv:model", "xyz/t.csv: no such file or folder"),
+    ],
+)
+def test_what_is_missing_is_named(
+    wrong: str, said: str, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lab.parent)
+    (lab / "site.toml").touch()
+    done = site(Path(wrong), lab, out=lab.parent / "site")
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 def test_a_site_within_its_sources_is_no_source(lab: Path) -> None:

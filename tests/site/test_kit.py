@@ -14,7 +14,7 @@ from helpers import SCRIPT, TIMEOUT
 from pfgen_rs.errors import InputError, OutputError, PfgenError
 from pfgen_rs.report.site.about_page import BIBTEX, CFF, About, Both, ListedRun, about_files, kinds
 from pfgen_rs.report.site.pages import ALONE
-from pfgen_rs.site.config import Accent, contrast, plan_of, read_site
+from pfgen_rs.site.config import Accent, contrast, facts_in, plan_of, read_site
 from pfgen_rs.site.starting import start
 from places import ROOT
 
@@ -188,3 +188,17 @@ def test_a_folder_with_a_plan_is_a_site_by_itself(kit: Path) -> None:
     with pytest.raises(InputError, match=r"is a site with a site\.toml: give it alone"):
         plan_of([kit / "runs", kit])
     assert [each.path for each in plan_of([kit / "runs"]).given] == [kit / "runs"]
+
+
+@pytest.mark.parametrize("named", ["", 'facts = "own.toml"\n'])
+def test_checks_know_the_facts_that_the_site_names(tmp_path: Path, named: str) -> None:
+    start(kit := tmp_path / "board")
+    check = (kit / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
+    assert "--facts site.toml" in check
+    fact = '[[weights]]\nweights = "open"\nsource = "s"\nmodels = ["own/m"]\n'
+    (kit / "own.toml").write_text(fact, encoding="utf-8")
+    text = (kit / "site.toml").read_text(encoding="utf-8")
+    (kit / "site.toml").write_text(named + text, encoding="utf-8")
+    for path in (kit / "site.toml", kit / "own.toml"):
+        found = facts_in(path).of("own/m")
+        assert ("weights" in found) == (bool(named) or path.name == "own.toml")

@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.report.site.board import Column, Contribution, Section
-from pfgen_rs.site.matching import match, read_aliases
+from pfgen_rs.site.matching import identity, match
+from pfgen_rs.studies import read_aliases
 from site_samples import HOSTILE
 
 SAME = [
@@ -119,14 +120,14 @@ def test_a_name_that_may_be_several_stands_for_itself(order: Sequence[str]) -> N
         **{name: name for name in order if name != "gpt-4o"},
     }
     assert found.unclear["gpt-4o"] == ["gpt-4o-2024-05-13", "gpt-4o-2024-08-06"]
-    assert any("'gpt-4o' stands for itself" in note for note in found.notes())
+    assert any("'gpt-4o' stands for itself" in note for note in found.left_out())
 
 
 def test_two_rows_of_a_source_for_one_model_are_told_and_not_used() -> None:
     found = match(["a/phi-4"], {"table": ["phi-4", "a/Phi_4", "b"]})
     assert found.models["table"] == {"b": "b"}
     assert found.twice == {"table": [["phi-4", "a/Phi_4"]]}
-    assert found.notes() == [
+    assert [*found.left_out(), *found.notes()] == [
         "table: 'phi-4', 'a/Phi_4' are the same model, so none of them is used: leave out all but one",
         "table: no run of 'b'",
     ]
@@ -160,7 +161,7 @@ def test_names_are_those_of_runs_then_of_aliases_then_whole_ones() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('"m" = "n"', "'m': expected a list of names"),
+        ('"m" = 1', "'m': expected a list of names"),
         ('"m" = [1]', "'m': expected a list of names"),
         ('"m" = [""]', "'m': expected a list of names"),
         ('"m" = ["x"]\n"n" = ["X"]', "'X' means two models, 'm' and 'n'"),
@@ -172,7 +173,7 @@ def test_wrong_aliases_are_named_with_their_file(tmp_path: Path, text: str, prob
     path = tmp_path / "aliases.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(problem)) as caught:
-        read_aliases(path)
+        read_aliases(path, identity)
     assert str(path) in str(caught.value)
 
 
@@ -180,7 +181,7 @@ def test_aliases(tmp_path: Path) -> None:
     path = tmp_path / "aliases.toml"
     path.write_text('"openai/gpt-4o-2024-08-06" = ["GPT-4o (Aug)"]', encoding="utf-8")
     runs = ["openai/gpt-4o-2024-08-06"]
-    found = match(runs, {"table": ["gpt-4o  (aug)"]}, read_aliases(path))
+    found = match(runs, {"table": ["gpt-4o  (aug)"]}, read_aliases(path, identity))
     assert found.models["table"] == {"gpt-4o  (aug)": runs[0]}
 
 

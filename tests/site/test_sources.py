@@ -17,12 +17,13 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from browser import NewPage, expect
 from jpeval_runs import result_of_1_3_0
+from pfgen_rs import install
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge import sample_path
 from pfgen_rs.report.site.board import Contribution, Section, Value
 from pfgen_rs.report.site.pages import Frame
 from pfgen_rs.site.build import SitePlan
-from pfgen_rs.site.sources import Given, find, read, state
+from pfgen_rs.site.sources import Given, find, given, read, state
 from pfgen_rs.training import StepEvaluator, read_curve
 from site_samples import HOSTILE, Elements
 from verdict_pages import (
@@ -37,7 +38,7 @@ NAV = (("overview", "index.html"), ("judges", "judges/index.html"))
 
 
 def contributed(*paths: Path, names: str | None = None) -> dict[str, Contribution]:
-    return read(find([Given(path, names) for path in paths]))
+    return read(find([Given(path, names) for path in paths])[0])
 
 
 def files_of(section: Section) -> dict[str, bytes]:
@@ -310,26 +311,24 @@ def test_damaged_files_are_refused_with_their_path(tmp_path: Path, kind: str) ->
 
 def test_missing_paths(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
-        find([Given(tmp_path / "none")])
+        given(tmp_path / "none")
 
 
+@pytest.mark.parametrize("how", ["folder", "name", "variable"])
 def test_a_site_is_stale_when_its_questions_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "set").mkdir()
-    plan = SitePlan([], benchmark=str(tmp_path / "set"))
-    states = [plan.state()]
+    monkeypatch.setattr(install, "installed_path", {"own": tmp_path / "set"}.get)
+    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "own" if how == "variable" else "")
+    plan = SitePlan([], {"folder": str(tmp_path / "set"), "name": "own"}.get(how))
+    states = [plan.state(), SitePlan([], "none").state(), SitePlan([], "mini").state()]
     (tmp_path / "set" / "Q01.json").write_text("{}", encoding="utf-8")
-    states.append(plan.state())
-    for value in ("", str(tmp_path / "set")):  # where no option names them
-        monkeypatch.setenv("PFGEN_RS_BENCHMARK", value)
-        states.append(SitePlan([]).state())
-    assert len(set(states)) == 3, "however they are named"
-    assert states[1] == states[3]
+    assert len({*states, plan.state()}) == 4
 
 
 def test_paths_given_twice_count_once(verdicts: Path) -> None:
-    found = find([Given(verdicts), Given(verdicts / "one"), Given(verdicts / "." / "one")])
+    found, _ = find([Given(verdicts), Given(verdicts / "one"), Given(verdicts / "." / "one")])
     assert [len(own) for own in found.values()] == [3]
 
 
@@ -367,16 +366,12 @@ def test_a_section_finds_its_texts_within_the_site(
         assert page.locator("#list .pair .text").first.inner_text()
 
 
-def test_an_empty_folder_is_passed_over_and_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_empty_folder_is_passed_over(tmp_path: Path) -> None:
     table, empty = tmp_path / "a.csv", tmp_path / "empty"
     table.write_text("model,score\nx,1\n", encoding="utf-8")
     empty.mkdir()
-    assert list(find([Given(empty), Given(table, "model")])) == ["tables"]
-    assert [each.message for each in caplog.records] == [
-        f"{empty}: no results in this folder yet: passed over"
-    ]
+    found, passed = find([Given(empty), Given(table, "model")])
+    assert ([*found], passed) == (["tables"], [empty])
     (tmp_path / "x.txt").touch()
     with pytest.raises(InputError, match="no results that a site takes"):
         find([Given(table, "model"), Given(tmp_path / "x.txt")])

@@ -93,13 +93,17 @@ def test_pages_fit(new_page: NewPage, site: Path, locale: str) -> None:
 
 
 def test_links_lead_somewhere_within_the_site(site: Path) -> None:
-    """Every target is there and relative; only the paper about the benchmark lies elsewhere."""
+    """Every target is there and relative; only the paper about the benchmark lies elsewhere.
+
+    No page says where its sources lie.
+    """
     broken, away, reached = [], set(), set()
     for path in site.rglob("*.html"):
         elements = Elements(path.read_bytes())
         policy = [own["content"] for own, _ in elements.named("meta") if own.get("http-equiv")]
         assert len(policy) == 1, path
         assert str(policy[0]).startswith("default-src 'none'"), path
+        assert str(site.parent).encode() not in path.read_bytes(), path
         for _, attributes, _ in elements.found:
             assert "style" not in attributes, path
             for link in filter(None, (attributes.get("href"), attributes.get("src"))):
@@ -123,7 +127,7 @@ def test_one_navigation_and_settings_go_along(new_page: NewPage, site: Path) -> 
     page, seen = new_page(locale="en-GB"), set()
     for kind, _ in visited(page, site):
         seen.add(tuple(page.locator("header nav a").all_inner_texts()))
-        assert page.locator('header nav a[aria-current="page"]').count() == (kind != "run"), kind
+        assert page.locator('header nav a[aria-current="page"]').count() == 1, kind
         assert page.title().endswith("Our board"), kind
     assert len(seen) == 1
     page.locator("#theme").click()
@@ -201,6 +205,9 @@ def test_a_model_without_categories_has_no_drawing_of_them(page: Page, site: Pat
             page.locator("#categories svg").first if count else page.locator("#facts, h1")
         ).to_be_visible()
         expect(page.locator("#categories")).to_have_count(count)
+        expect(page.locator("#standing")).to_have_text(
+            re.compile("^Rank 3 of 3 " if count else "^$")
+        )
 
 
 def models(page: Page, site: Path, query: str = "") -> Page:

@@ -247,24 +247,29 @@ def test_any_name(name: str) -> None:
     assert model_key(f"organisation/{name}") == key
 
 
-def test_aliases(tmp_path: Path) -> None:
-    text = '# theirs = ours\n"gpt-4-0613" = "openai/gpt-4"\nこれ = "それ"\n'.replace(
-        "これ", '"これ"'
-    )
-    assert read_aliases(write(tmp_path, "aliases.toml", text)) == {
-        "gpt-4-0613": "openai/gpt-4",
-        "これ": "それ",
-    }
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"openai/gpt-4" = ["gpt-4-0613", "OpenAI: GPT-4"]\n"それ" = ["これ"]',
+        '"gpt-4-0613" = "openai/gpt-4"\n"OpenAI: GPT-4" = "openai/gpt-4"\n"これ" = "それ"',
+    ],
+)
+def test_aliases(tmp_path: Path, text: str) -> None:
+    elsewhere = {"gpt-4-0613": "openai/gpt-4", "OpenAI: GPT-4": "openai/gpt-4", "これ": "それ"}
+    found = read_aliases(write(tmp_path, "aliases.toml", text))
+    assert found == {**elsewhere, **{model: model for model in elsewhere.values()}}
     assert read_aliases(write(tmp_path, "aliases.toml", "")) == {}
 
 
 def test_aliases_that_are_none(tmp_path: Path) -> None:
     for text, problem in (
-        ("a = 1", "a: expected a name in quotes"),
-        ('gpt-3.5 = "gpt"', "gpt-3: expected a name in quotes"),  # a table in TOML
+        ("a = 1", "'a': expected a list of names"),
+        ("a = [1]", "'a': expected a list of names"),
+        ('gpt-3.5 = "gpt"', "'gpt-3': expected a list of names"),  # a table in TOML
+        ('"m" = ["x"]\n"n" = ["o/X"]', "'o/X' means two models, 'm' and 'n'"),
         ("a =", "invalid TOML"),
-        ('"--" = "b"', "'--': a name needs a letter or a digit"),
-        ('a = "/"', "'/': a name needs a letter or a digit"),
+        ('"--" = "b"', "'--': expected a list of names"),
+        ('a = "/"', "'a': expected a list of names"),
         ('a = "b"\na = "c"', "invalid TOML"),
         (b"\xff\xfe", "invalid TOML"),
     ):

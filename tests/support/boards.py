@@ -202,6 +202,5 @@ def models_page(board: Board) -> bytes:
         signature="",
         rows=rows,
         is_complete=True,
-        comparison=COMPARISON_PAGE,
-        most_compared=MOST_COMPARED,
+        data={"comparison": {"page": COMPARISON_PAGE, "most": MOST_COMPARED}},
     )

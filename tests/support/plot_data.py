@@ -106,7 +106,7 @@ CATEGORIES = {"Q0": "math", "Q1": "arts", "Q2": "math", "Q3": None}
 # Each figure, of runs and with what every figure takes.
 FIGURES: dict[str, Callable[..., Figure]] = {
     "metrics": plots.metric_pairs,
-    "length": plots.score_length,
+    "length": lambda table, **look: plots.scatter(table, "length", **look),
     "intervals": plots.intervals,
     "steps": plots.score_steps,
     "size": lambda t, **look: plots.scatter(dated(t), "parameters", **look),
@@ -115,7 +115,9 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "questions": lambda t, **look: plots.question_map(plots.clustered(question_table(t)), **look),
     "learning": lambda _, **look: plots.learning_curves(curves(), **look),
     "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
-    "categories": lambda t, **look: plots.category_map(question_table(t), CATEGORIES, **look),
+    "categories": lambda t, **look: plots.category_map(
+        plots.category_means(question_table(t), CATEGORIES), **look
+    ),
     "convergence": lambda _, **look: plots.convergence([sample(), sample()], **look),
     "spread": lambda _, **look: plots.distributions(response_table(), **look),
 }

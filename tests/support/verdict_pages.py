@@ -63,7 +63,9 @@ def write_verdict_folder(
                     *(pair, order, model, shown),
                     prompt="reason",
                     output=f"{pair.question} [[A]]" if hostile else f"理由{i}の{order}\n{shown}",
-                    problem=HOSTILE[0] if hostile else "no verdict found",
+                    problem=(HOSTILE[0], "constructor")[order - 1]
+                    if hostile
+                    else "no verdict found",
                     probabilities=probabilities_of(shown, i + order)
                     if shown and logprobs
                     else None,

@@ -295,21 +295,21 @@ def test_steps_are_chosen(page: Page, shown: str, runs: list[Path]) -> None:
 
 def test_figures_and_tables(page: Page, shown: str) -> None:
     page.goto(shown)
-    figures = page.locator("#figures svg")
-    expect(figures).to_have_count(5)
-    names = [figure.evaluate("f => f.getAttribute('aria-labelledby')") for figure in figures.all()]
-    assert [page.locator(f"#{name}").inner_text().split(" · ")[0] for name in names] == [
-        *("Score", "Fluency", "Truthfulness", "Helpfulness", "Difference in score")
-    ]
-    assert figures.nth(0).locator(".line").count() == 2
-    assert figures.nth(0).locator(".point").count() == 8
-    assert figures.nth(4).locator(".point").count() == 3
-    labels = "f => [...f.querySelectorAll('text')].map(t => t.textContent)"
-    for figure in figures.all()[:4]:  # of metrics that are at least 0
-        assert not [text for text in figure.evaluate(labels) if "−" in text]
-    field(page, "Horizontal axis").select_option("Tokens")
-    titles = page.locator("#figures svg").nth(0).locator("title").all_text_contents()
-    assert titles[3].startswith("first/pfgen · 30,000 · 0.")
+    panels = page.locator("#figures .panel")
+    expect(panels).to_have_count(5)
+    names = [panel.locator(".of-axis").last.text_content() for panel in panels.all()]
+    assert names == ["Score", "Fluency", "Truthfulness", "Helpfulness", "Difference in score"]
+    assert panels.nth(0).locator(".curve").count() == 2
+    assert panels.nth(4).locator(".zero").count() == 1
+    labels = [panel.locator(".axis text").all_text_contents() for panel in panels.all()]
+    for own in labels[:4]:  # of metrics that are at least 0
+        assert not [text for text in own if text.startswith(("−", "-"))]
+    field(page, "Horizontal").select_option("Tokens")
+    spots = page.locator("#figures .spot")
+    said = [spot.get_attribute("aria-label") or "" for spot in spots.all()]
+    for name, count in (("Score", 8), ("Fluency", 8), ("Difference in score", 3)):
+        assert len([text for text in said if f", {name}: " in text]) == count
+    assert said[3].startswith("first/pfgen, Tokens: 30,000, Score: 0.")
     rows = page.locator("main table").nth(0).locator("tbody tr")
     expect(rows).to_have_count(8)
     assert "first/pfgen" in rows.nth(0).inner_text()
@@ -353,7 +353,7 @@ def test_hostile_texts_are_shown_and_do_nothing(
     write_page(own, tmp_path / "page.html", compare=[folder])
     page = new_page(viewport={"width": 390, "height": 800}, color_scheme="dark", locale="ja")
     page.goto((tmp_path / "page.html").as_uri())
-    expect(page.locator("#figures svg")).to_have_count(5)
+    expect(page.locator("#figures .panel")).to_have_count(5)
     select = page.locator("[name=question]")
     for text, option in zip(HOSTILE, select.locator("option").all()[8:], strict=True):
         select.select_option(option.get_attribute("value"))

@@ -229,7 +229,7 @@ def test_a_plot_shows_the_curve(tmp_path: Path) -> None:
     evaluator = run()
     curve = evaluator.curve
     for x in ("step", "tokens"):
-        [axes] = plots.learning_curve(curve, x=x).axes
+        [axes] = plots.learning_curves({"": curve}, x=x).axes
         for line, name in zip(
             axes.lines[:1] + axes.lines[-3:],
             ("score", "fluency", "truthfulness", "helpfulness"),
@@ -248,13 +248,13 @@ def test_a_plot_shows_the_curve(tmp_path: Path) -> None:
 def test_a_curve_that_cannot_be_drawn() -> None:
     curve = run().curve
     with pytest.raises(PfgenError, match="nothing to draw"):
-        plots.learning_curve(curve.head(0))
+        plots.learning_curves({"": curve.head(0)})
     with pytest.raises(PfgenError, match="nothing to draw"):
-        plots.learning_curve(curve.with_columns(tokens=None), x="tokens")
+        plots.learning_curves({"": curve.with_columns(tokens=None)}, x="tokens")
     with pytest.raises(PfgenError, match="unknown x axis 'epoch': expected one of step, tokens"):
-        plots.learning_curve(curve, x="epoch")
+        plots.learning_curves({"": curve}, x="epoch")
     without = curve.drop("score_low", "score_high")
-    assert not plots.learning_curve(without).axes[0].collections
+    assert not plots.learning_curves({"": without}).axes[0].collections
 
 
 class MLflowModule(ModuleType):

@@ -1,8 +1,10 @@
 """`pfgen-rs site`: one site of everything that a lab measures; its subcommands."""
 
+from pathlib import Path
 from typing import Any
 
 from pfgen_rs.cli.app import Deferred, deferring, group
+from pfgen_rs.errors import meant
 
 COMMANDS = {
     "build": Deferred(
@@ -19,6 +21,7 @@ class _Site(deferring(COMMANDS)):  # type: ignore[misc]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_named = not args or args[0] in COMMANDS or args[0] in ("--help", "-h")
+        is_named = is_named or bool(meant(args[0], COMMANDS) and not Path(args[0]).exists())
         found: list[str] = super().parse_args(ctx, args if is_named else [_DEFAULT, *args])
         return found
 

@@ -77,8 +77,10 @@ def print_built(built: "Built") -> None:
     """Print what became of a site; exits with 1 if runs failed."""
     for note in built.notes:
         process.remark(note)
+    for note in built.left_out:
+        process.warn(visible(note))
     for run, problem in built.failed:
-        process.warn(f"{visible(run)}: left out")
+        process.warn(visible(run))
         process.print_error(problem)
     about = (
         f"{counted(built.models, 'model')}, {counted(built.runs, 'run')}"

@@ -41,7 +41,9 @@ def check(
     benchmark: options.BenchmarkName = None,
     facts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, help="Facts about models (models.toml)."),
+        typer.Option(
+            metavar="FILE", exists=True, help="Facts about models, or a site.toml that names them."
+        ),
     ] = None,
     output_format: Annotated[
         Literal["text", "json", "markdown"], typer.Option("--format", "-f", help="What to print.")
@@ -67,10 +69,10 @@ def check(
 
     - `pfgen-rs site check runs/new --against runs -b pfgen-bench -f markdown >> "$GITHUB_STEP_SUMMARY"`
     """
-    from pfgen_rs.report.site.model_facts import read_facts
+    from pfgen_rs.site.config import facts_in
     from pfgen_rs.site.submission import check_runs, share_text
 
-    known = None if facts is None else read_facts(facts)
+    known = None if facts is None else facts_in(facts)
     with progress.logged("pfgen_rs.site", process.warn):
         found = list(check_runs(runs, against or (), benchmark, facts=known, threads=threads))
     if output_format == "json":

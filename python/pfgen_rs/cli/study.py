@@ -167,7 +167,7 @@ def against(
     aliases: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help='A TOML file with other names of models: "theirs" = "ours".'
+            metavar="FILE", help='A TOML file with names that mean a model: "ours" = ["theirs"].'
         ),
     ] = None,
     exclude: Annotated[

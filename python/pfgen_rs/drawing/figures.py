@@ -14,7 +14,7 @@ from typing import Any
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import Axes, Figure, NDArray, np
+from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 
 FORMATS = (".svg", ".png")
 SVG_DPI = 72
@@ -92,8 +92,7 @@ _DARK_COLOURS = {
     style.INK: "#e6e8eb",
     style.FAINT: "#a3abb5",
     style.GRID: "#3a4048",
-    style.GROUNDS[0]: "#332f20",
-    style.GROUNDS[1]: "#463f28",
+    style.GROUND: "#463f28",
 }
 _COLOUR = re.compile(rb"(?<=fill: |roke: )#[0-9a-f]{6}")
 _FIRST_GROUP = b'<g id="figure_1">'
@@ -118,6 +117,14 @@ def themed_svg(figure: Figure) -> bytes:
 
 def _declared(colours: list[str]) -> str:
     return ";".join(f"--c{i}:{colour}" for i, colour in enumerate(colours))
+
+
+def panels(figure: Figure, count: int, across: int, **how: Any) -> list[Axes]:
+    """Returns `count` panels, `across` of them side by side; `how`: arguments of `Figure.subplots`."""
+    places = [*figure.subplots(-(-count // across), across, squeeze=False, **how).flat]
+    for axes in places[count:]:
+        axes.set_visible(False)
+    return places[:count]
 
 
 _BELOW = 0.03  # of what is above zero
@@ -193,6 +200,16 @@ def heat_map(
         colours = axes.figure.colorbar(image, ax=axes, shrink=shrink, aspect=28, pad=0.015)
         colours.set_label(bar)
         colours.outline.set_visible(False)
+
+
+def score_map(
+    axes: Axes, table: "pl.DataFrame", look: style.Look, columns: Sequence[str], **how: Any
+) -> None:
+    """Draw scores of runs as a `heat_map` with a scale: a row for each `name`; `columns`: what is shown."""
+    cells = table.drop("name").to_numpy().astype(float)
+    highest = max(1.0, float(np.nanmax(cells)))
+    rows, bar = look.names(table["name"]), look.say("Score")
+    heat_map(axes, cells, rows, columns, highest=highest, bar=bar, **how)
 
 
 def pair_map(

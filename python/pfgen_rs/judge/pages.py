@@ -373,7 +373,7 @@ def _page_of(
     summaries = [_summary(judge, view.humans) for judge in view.judges]
     return pages.render(
         "verdicts",
-        parts=("blocks", "statistics", *_OWN),
+        parts=("blocks", "listing", "statistics", *_OWN),
         frame=place,
         summaries=summaries,
         between=summaries[0]["agreement"].rater_agreement,
@@ -381,6 +381,6 @@ def _page_of(
         total=view.total,
         raters=list(view.letters),
         several=len(view.judges) > 1,
-        data=data,
+        data={"verdicts": data},
         payloads=payloads,
     )

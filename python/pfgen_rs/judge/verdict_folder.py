@@ -440,14 +440,34 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
     if not content.strip():
         return pl.DataFrame(schema=schema).with_row_index("row")
     try:
-        found = pl.read_ndjson(io.BytesIO(content), schema=schema).with_row_index("row")
-    except pl.exceptions.PolarsError as error:
-        for _ in journal_records(path):
-            pass  # raises the error with its line
-        raise errors.InputError(f"is damaged: {error}", path=path) from None
-    sample = pl.col("sample").fill_null(0)
-    known = pl.col("order").is_in(ORDERS) & sample.is_between(0, requests.MOST_SAMPLES - 1)
-    return found.with_columns(sample).filter(known)
+        return _parsed_judgments(content, schema)
+    except (ValueError, pl.exceptions.PolarsError):
+        for number, line in enumerate(content.splitlines(keepends=True), 1):
+            if line.strip():
+                _check_judgment(path, number, line, schema)
+        raise
+
+
+def _parsed_judgments(content: bytes, schema: _Schema) -> pl.DataFrame:
+    """Returns judgments; raises `ValueError` or `PolarsError` for lines that are none."""
+    found = pl.read_ndjson(io.BytesIO(content), schema=schema).with_row_index("row")
+    found = found.with_columns(pl.col("sample").fill_null(0))
+    sample = pl.col("sample").is_between(0, requests.MOST_SAMPLES - 1)
+    known = pl.col("order").is_in(ORDERS).fill_null(value=False) & sample
+    if not found.select(known.all()).item():
+        largest = requests.MOST_SAMPLES - 1
+        raise ValueError(f"expected 'order', 1 or 2, and 'sample', 0 to {largest}")
+    return found
+
+
+def _check_judgment(path: Path, number: int, line: bytes, schema: _Schema) -> None:
+    """Raise `InputError` with the line for one that is no judgment."""
+    json_lines.appended_record(path, number, line)
+    try:
+        _parsed_judgments(line, schema)
+    except (ValueError, pl.exceptions.PolarsError) as error:
+        problem = f"is no judgment: {error}: remove the line to ask for it again"
+        raise errors.InputError(problem, path=path, line=number) from None
 
 
 def _samples_of(found: pl.DataFrame) -> int:

@@ -14,7 +14,7 @@ choices and the help of `pfgen-rs plot`, the page of figures of a site and the s
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import OutputError, PlotError, registry
 from pfgen_rs.drawing.style import NEEDED, available
@@ -29,14 +29,12 @@ class Plot:
     """What a kind makes of a request: a table, and the figure of it.
 
     `table`: the numbers, of all runs that could be drawn. `draw`: takes `title`, `language` and `font`.
-    `notes`: what is left out. `is_cut`: whether the figure shows the best runs of the table only.
-    `suits_site`: whether the page of a site shows it.
+    `notes`: what is left out. `suits_site`: whether the page of a site shows it.
     """
 
     table: "pl.DataFrame"
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
-    is_cut: bool = False
     suits_site: bool = True
 
 
@@ -62,18 +60,13 @@ _registry: registry.Registry[PlotKind] = registry.Registry(
 
 
 def plot_kind(
-    name: str,
-    summary: str,
-    *,
-    options: Sequence[str] = (),
-    of_sites: bool = False,
-    top: int | None = None,
+    name: str, summary: str, *, options: Sequence[str] = (), top: int | None = None, **fields: Any
 ) -> "Callable[[Callable[[PlotRequest], Plot]], PlotKind]":
     """Register the decorated function as a kind of figure; the arguments are fields of `PlotKind`."""
 
     def register(make: "Callable[[PlotRequest], Plot]") -> PlotKind:
-        every = (*options, *(["top"] if top else []))
-        kind = PlotKind(name, summary, make, every, of_sites, top)
+        every = [*options, "top"] if top else options
+        kind = PlotKind(name, summary, make, every, top=top, **fields)
         _registry.add(name, kind)
         return kind
 

@@ -230,7 +230,7 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
-    from pfgen_rs.report.site import board as boards, builder, folder as sites, model_facts
+    from pfgen_rs.report.site import folder as sites, model_facts
     from pfgen_rs.report.site.site_runs import answered_runs, site_runs
 
     checkout, runs = done.checkout, done.runs
@@ -255,9 +255,7 @@ def _write_site(
     facts = model_facts.read_facts(checkout.folder / model_facts.FILE)
     benchmark = load_benchmark(checkout.data)
     found = site_runs(benchmark, folders, runs, answered, data=checkout.data, jobs=jobs)
-    board = boards.board_of(found.entries, benchmark, facts, dates=found.dates)
-    shown = found.answers_per_question
-    site = builder.Site(place, board, benchmark, found.samples, shown, plots=True)
+    site = found.site(place, facts, plots=True)
     for name, problem in site.write(found.scored, jobs=jobs, steps=steps, whole=whole):
         if name not in done.failed:  # the others are known
             done.failed.append(name)

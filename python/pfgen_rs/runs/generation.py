@@ -96,6 +96,7 @@ _SHAPE: Any = {
     "cut": {"answers": int, "known": int},
     "asked_again": {"answers": int},
     "said": {name: [_SPAN] for name in _SAID},
+    "counted": {"completion_tokens": {"known": int, "sum": int | float}},
     "cost": {"shown": str, "answers": int},
     "journal_bytes": int,
     "calls": [dict],
@@ -156,6 +157,13 @@ def generation_of(path: str | None) -> dict[str, Any] | None:
             logging.getLogger(__name__).warning("how it was generated is not known: %s", error)
             return None
     return found and {key: value for key, value in found.items() if key not in _OF_CALLS}
+
+
+def output_tokens(folder: Path) -> float | None:
+    """Returns how many tokens the answers of a run have; `None` if that is not known of each."""
+    found = generation_of(str(folder))
+    counted = found["counted"]["completion_tokens"] if found else {"known": 0}
+    return counted["sum"] if found and 0 < found["answers"] == counted["known"] else None
 
 
 def models(found: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -1,21 +1,26 @@
 """Builds one site of everything that a lab measures: runs, verdicts, tasks, curves, other tables."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pfgen_rs.errors import PfgenError
-from pfgen_rs.questions.locate import ENVIRONMENT
+from pfgen_rs.errors import BenchmarkNotFoundError, PfgenError
+from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.report.site import about_page, board as boards, builder, model_facts
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
 from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
 from pfgen_rs.site import sources
-from pfgen_rs.site.matching import Matching, match, read_aliases
+from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
+from pfgen_rs.studies import read_aliases
 
+# Folders of a source's label: where files lie on the machine that builds a site is not to be published.
+_FOLDERS = re.compile(r"(?<= )(?!in ).*[/\\]", re.DOTALL)
 _UNTITLED = about_page.About(title=about_page.Both("pfgen-bench", "pfgen-bench"))
 
 
@@ -44,26 +49,28 @@ class SitePlan:
 
     def state(self) -> str:
         """Returns a digest of the names, sizes and times of all files that the site is made of."""
-        benchmark = self.benchmark or os.environ.get(ENVIRONMENT, "")
-        questions = Path(benchmark) if benchmark and Path(benchmark).is_dir() else None
-        beside = [p for p in (self.aliases, self.facts, self.logo, questions) if p is not None]
+        beside = [p for p in (self.aliases, self.facts, self.logo) if p is not None]
+        with suppress(BenchmarkNotFoundError):  # which is told where there are runs
+            beside.append(benchmark_path(self.benchmark))
         known = [(str(each.path), each.names) for each in self.given]
-        about = [repr(self.about), self.style, benchmark]
+        about = [repr(self.about), self.style, self.benchmark]
         files = sources.state([*(each.path for each in self.given), *beside])
         return digest_of(code_digest(), known, about, files)
 
 
 @dataclass(frozen=True)
 class Built:
-    """What became of a site: its first page, numbers of models and runs, failed runs.
+    """What became of a site: its first page, numbers of models (no systems) and runs.
 
-    `notes`: names that did not match. `is_new`: whether anything had changed.
+    `notes`: names that did not match. `left_out`: what of the sources is not used, and why. `failed`: runs
+    that are left out or have no page, with that and the reason. `is_new`: whether anything had changed.
     """
 
     page: Path
     models: int = 0
     runs: int = 0
     notes: Sequence[str] = ()
+    left_out: Sequence[str] = ()
     failed: Sequence[tuple[str, PfgenError]] = ()
     is_new: bool = True
 
@@ -78,7 +85,7 @@ def build_site(
 ) -> Built:
     """Write the site into a folder, except what has not changed since it was written last.
 
-    Runs that cannot be used are told and left out. Raises `InputError` for paths of no known kind and for
+    What cannot be used is told and left out. Raises `InputError` for paths of no known kind and for
     what sources cannot read, `BenchmarkError`, `ConfigError` for the file of aliases, and `OutputError`.
     """
     place = SiteFolder(out, anew=force)
@@ -86,34 +93,31 @@ def build_site(
     whole = plan.state()
     if place.is_whole(whole):
         return Built(page, is_new=False)
-    found = sources.find(plan.given)
+    found, empty = sources.find(plan.given)
     given = found.pop(pfgen_runs.KIND, [])
     runs = pfgen_runs.read_runs(given, plan.benchmark, jobs) if given else None
     own = _own_runs(runs, jobs)
     contributions = sources.read(found)
     matching = _matching(plan, own, contributions)
     facts = _facts(plan, runs)
-    board = boards.board_of(
-        own.entries,
-        None if runs is None else runs.benchmark,
+    site = own.site(
+        place,
         facts,
         [matching.applied(label, each) for label, each in contributions.items()],
-        own.dates,
-    )
-    site = builder.Site(
-        place,
-        board,
-        None if runs is None else runs.benchmark,
-        own.samples,
-        own.answers_per_question,
         look=plan.look,
         lead=next(iter(plan.about.about.paragraphs), None),
-        pages=_pages(plan, board, matching, facts),
         files={} if plan.logo is None else {str(plan.look.logo): plan.logo.read_bytes()},
     )
-    failed = [] if runs is None else list(runs.problems)
-    failed += site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
-    return Built(page, len(board.models), len(own.entries), matching.notes(), failed)
+    failed = [] if runs is None else [(f"{run}: left out", why) for run, why in runs.problems]
+    left_out = [f"{path}: no results in this folder yet: passed over" for path in empty]
+    left_out += [f"{name}: {note}" for name, each in contributions.items() for note in each.notes]
+    left_out += matching.left_out()
+    told = [*left_out, *(f"{run}: {getattr(why, 'problem', why)}" for run, why in failed)]
+    site = replace(site, pages=_pages(plan, site.board, matching, facts, told))
+    unpaged = site.write(own.scored, jobs=jobs, steps=steps, whole=None if failed else whole)
+    failed += [(f"{run}: has no page", why) for run, why in unpaged]
+    models = sum(not model.is_system for model in site.board.models)
+    return Built(page, models, len(own.entries), matching.notes(), left_out, failed)
 
 
 def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFacts:
@@ -125,7 +129,7 @@ def _facts(plan: SitePlan, runs: pfgen_runs.Runs | None) -> model_facts.ModelFac
 
 def _own_runs(runs: pfgen_runs.Runs | None, jobs: int | None) -> SiteRuns:
     if runs is None:
-        return SiteRuns([], {}, builder.given_runs({}), {}, 0)
+        return SiteRuns()
     answered = answered_runs(runs.folders, runs.published, runs.benchmark.metadata_hash)
     return site_runs(
         runs.benchmark, runs.folders, runs.published, answered, data=runs.data, jobs=jobs
@@ -136,7 +140,7 @@ def _matching(
     plan: SitePlan, own: SiteRuns, contributions: Mapping[str, boards.Contribution]
 ) -> Matching:
     names = {label: _names(each) for label, each in contributions.items()}
-    aliases = {} if plan.aliases is None else read_aliases(plan.aliases)
+    aliases = {} if plan.aliases is None else read_aliases(plan.aliases, identity)
     return match((boards.full_name(entry) for entry in own.entries), names, aliases)
 
 
@@ -146,7 +150,11 @@ def _names(contribution: boards.Contribution) -> list[str]:
 
 
 def _pages(
-    plan: SitePlan, board: boards.Board, matching: Matching, facts: model_facts.ModelFacts
+    plan: SitePlan,
+    board: boards.Board,
+    matching: Matching,
+    facts: model_facts.ModelFacts,
+    left_out: Sequence[str],
 ) -> list[boards.Section]:
     """Returns the page about the site."""
     listed = [
@@ -156,12 +164,12 @@ def _pages(
         for model in board.models
         for run in model.runs
     ]
-    unmatched = [(name, label) for label, names in matching.alone.items() for name in names]
+    alone = ((_FOLDERS.sub("", label), names) for label, names in matching.alone.items())
+    unmatched = [(name, label) for label, names in alone for name in names]
     origins = _origins(facts, board)
-    key = digest_of(repr((plan.about, listed, unmatched, origins)))
-    files = partial(
-        about_page.about_files, plan.about, listed, unmatched=unmatched, sources=origins
-    )
+    key = digest_of(repr((plan.about, listed, unmatched, left_out, origins)))
+    about = partial(about_page.about_files, plan.about, listed, unmatched=unmatched)
+    files = partial(about, left_out=left_out, sources=origins)
     title = plan.about.title.en
     return [boards.Section("about", title, about_page.ABOUT_PAGE, key, files)]
 

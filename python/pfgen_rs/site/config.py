@@ -10,6 +10,7 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.source import read_toml
 from pfgen_rs.llm_jp_eval.registry import typed
 from pfgen_rs.report.site.about_page import About
+from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts, read_facts
 from pfgen_rs.site.build import SitePlan
 from pfgen_rs.site.sources import given
 
@@ -92,11 +93,16 @@ class SiteConfig(About):
             [given(self.path.parent / source) for source in self.sources],
             self.benchmark,
             self._file(self.aliases),
-            self._file(self.facts),
+            self.facts_path,
             self,
             self.accent.css(),
             self._file(self.logo),
         )
+
+    @property
+    def facts_path(self) -> Path | None:
+        """The file with facts about models, if it names one."""
+        return self._file(self.facts)
 
     def _file(self, name: str) -> Path | None:
         return self.path.parent / name if name else None
@@ -124,8 +130,9 @@ def plan_of(
     """Returns the plan of a site from folders and files with results, or from one folder with a `site.toml`.
 
     What is given beside a `site.toml` comes before what it says. Raises as `read_site` does, and `InputError`
-    for a `site.toml` among other places.
+    for places that do not exist, and a `site.toml` among others.
     """
+    paths = [given(place) for place in places]
     whole = [place for place in places if place.name == FILE or (place / FILE).is_file()]
     if whole and len(places) > 1:
         problem = (
@@ -133,8 +140,14 @@ def plan_of(
         )
         raise InputError(problem, path=whole[0])
     own: dict[str, Any] = {"benchmark": benchmark, "aliases": aliases, "facts": facts}
-    plan = read_site(whole[0]).plan() if whole else SitePlan([given(place) for place in places])
+    plan = read_site(whole[0]).plan() if whole else SitePlan(paths)
     return replace(plan, **{key: value for key, value in own.items() if value is not None})
+
+
+def facts_in(path: Path) -> ModelFacts:
+    """Returns the facts of a file, or of that which a `site.toml` names. Raises as their readers do."""
+    named = read_site(path).facts_path if path.name == FILE else path
+    return bundled_facts() if named is None else read_facts(named)
 
 
 def _check(found: SiteConfig) -> None:

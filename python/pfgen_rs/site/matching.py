@@ -18,12 +18,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pfgen_rs.errors import ConfigError
-from pfgen_rs.io import source
 from pfgen_rs.io.text import shortened
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.report.site.model_facts import parameters_in_name
@@ -91,8 +88,8 @@ class Matching:
     unclear: Mapping[str, Sequence[str]] = field(default_factory=dict)
     twice: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
 
-    def notes(self) -> list[str]:
-        """Returns what to tell a user: what is left out, what is unclear, and what no run has."""
+    def left_out(self) -> list[str]:
+        """Returns what to tell a user of what is left out, and of what is unclear."""
         lost = [
             f"{label}: {_named(names)} are the same model, so none of them is used: leave out all but one"
             for label, found in self.twice.items()
@@ -103,8 +100,11 @@ class Matching:
             "them, say so in the file of aliases"
             for name, others in self.unclear.items()
         ]
-        alone = [f"{label}: no run of {_named(own)}" for label, own in self.alone.items() if own]
-        return [*lost, *unclear, *alone]
+        return [*lost, *unclear]
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user of names that no run has."""
+        return [f"{label}: no run of {_named(own)}" for label, own in self.alone.items() if own]
 
     def applied(self, label: str, contribution: Contribution) -> Contribution:
         """Returns what a source contributes by names of models, without rows that are not used."""
@@ -130,7 +130,7 @@ def match(
     """Match the names of sources, by their labels, with each other and with those of runs (`own`).
 
     A model is called as `own` has it, else as in the file of aliases, else by the first of its names in the
-    alphabet, of those with an organisation if there are any. `aliases`: as `read_aliases` returns them.
+    alphabet, of those with an organisation if there are any. `aliases`: the model that names mean.
     """
     ours = set(own)
     given = {label: list(dict.fromkeys(names)) for label, names in sources.items()}
@@ -232,22 +232,3 @@ def _joined(
         has_runs = any(each.has_runs for each in joined)
         found[whole] = _Group(Identity(group.says.words, *says), whole, has_runs)
     return list(found.values())
-
-
-def read_aliases(path: Path) -> dict[str, str]:
-    """Returns the model that each name means, from a TOML file: `"model" = ["its name elsewhere", …]`.
-
-    Raises `ConfigError` for a file that cannot be read, other values, and names that mean two models.
-    """
-    found: dict[str, str] = {}
-    meant: dict[Identity, str] = {}
-    for model, names in source.read_toml(path).items():
-        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            problem = 'expected a list of names, as in "model" = ["its name elsewhere"]'
-            raise ConfigError(f"{shortened(model)!r}: {problem}", path=path)
-        for name in (model, *names):
-            if (other := meant.setdefault(identity(name), model)) != model:
-                both = f"{shortened(other)!r} and {shortened(model)!r}"
-                raise ConfigError(f"{shortened(name)!r} means two models, {both}", path=path)
-            found[name] = model
-    return found

@@ -156,6 +156,8 @@ def _idle_aliases(
     known = theirs.keys(names, {})
     notes = []
     for one, other in aliases.items():
+        if model_key(one) == model_key(other):
+            continue
         if model_key(one) not in known:
             notes.append(f"alias {shortened(one)!r}: the table has no such model")
         elif model_key(other) not in own:

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -326,22 +326,26 @@ _LONGEST = 100  # characters of a name for which near misses are sought
 _MOST = 5_000  # names of theirs for which they are
 
 
-def read_aliases(path: Path) -> dict[str, str]:
-    """Returns other tables' names of models with the leaderboard's, from a TOML file: `"theirs" = "ours"`.
+def read_aliases(path: Path, same: Callable[[str], Hashable] = model_key) -> dict[str, str]:
+    """Returns the model that each name means, from a TOML file: `"model" = ["its name elsewhere", …]`.
 
-    Raises `ConfigError` for a file that cannot be read, and for anything but texts with letters or digits.
+    Each model means itself, too. `same`: gives what spellings of a name have in common. Raises `ConfigError`
+    for a file that cannot be read, other values, and names that mean two models.
     """
-    found = source.read_toml(path)
-    for theirs, ours in found.items():
-        if not isinstance(ours, str):
-            raise ConfigError(
-                f'{theirs}: expected a name in quotes, as in "their name" = "our name" '
-                "(names with dots need quotes on the left, too)",
-                path=path,
-            )
-        for name in (theirs, ours):
-            if not model_key(name):
-                raise ConfigError(f"{name!r}: a name needs a letter or a digit", path=path)
+    found: dict[str, str] = {}
+    meant: dict[Hashable, str] = {}
+    for key, value in source.read_toml(path).items():
+        # Earlier versions had "its name elsewhere" = "model".
+        model, names = (value, [key]) if isinstance(value, str) else (key, value)
+        every: list[str] = [model, *names] if isinstance(names, list) else [""]
+        if not all(isinstance(name, str) and model_key(name) for name in every):
+            problem = 'expected a list of names, as in "model" = ["its name elsewhere"]'
+            raise ConfigError(f"{shortened(key)!r}: {problem}", path=path)
+        for name in every:
+            if (other := meant.setdefault(same(name), model)) != model:
+                both = f"{shortened(other)!r} and {shortened(model)!r}"
+                raise ConfigError(f"{shortened(name)!r} means two models, {both}", path=path)
+            found[name] = model
     return found
 
 

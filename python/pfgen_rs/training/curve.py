@@ -96,7 +96,7 @@ def plot_curve(
     """
     from pfgen_rs.report import plots
 
-    plots.save(plots.learning_curve(curve, x=x, **look), path)
+    plots.save(plots.learning_curves({"": curve}, x=x, **look), path)
 
 
 def task_figures(row: Mapping[str, Any]) -> dict[str, float]:

@@ -26,6 +26,8 @@ LONGEST = 2_000
 
 _INDEX = "curve/index"
 _DECIMALS = 5
+_DRAWING = ("table_export", "drawings", "drawings_marks", "drawings_curves")
+_PARTS = ("charts", "blocks", *_DRAWING, "curve")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def curve_page(runs: Sequence[Run], place: Frame = ALONE) -> OwnPage:
         "runs": runs,
         "differing": _differing(runs),
         "left_out": left_out,
-        "index": index,
+        "data": {"curve": index},
         "signature": str(signature),
     }
     return OwnPage(payloads.items(), partial(_page_of, about), place)
@@ -100,7 +102,8 @@ def curve_page(runs: Sequence[Run], place: Frame = ALONE) -> OwnPage:
 def _page_of(about: Mapping[str, Any], payloads: Mapping[str, Any]) -> bytes:
     from pfgen_rs.report.site import pages  # loads jinja2
 
-    return pages.render("curve", parts=("charts", "blocks", "curve"), payloads=payloads, **about)
+    library = pages.library() if about["frame"] == ALONE else ()
+    return pages.render("curve", parts=(*library, *_PARTS), payloads=payloads, **about)
 
 
 def read_runs(folders: Sequence[str | os.PathLike[str]]) -> list[Run]:

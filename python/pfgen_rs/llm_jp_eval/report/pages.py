@@ -50,7 +50,9 @@ def report_page(
     about = {
         "frame": place,
         "samples": len(table),
-        "data": {"index": place.name(INDEX), "chunks": [place.name(name) for name in chunks]},
+        "data": {
+            "samples": {"index": place.name(INDEX), "chunks": [*map(place.name, chunks)]},
+        },
     }
     payloads = {INDEX: report_index(table, ordered, starts), **chunks}
     named = [(place.name(name), value) for name, value in payloads.items()]
@@ -61,7 +63,7 @@ def _page_of(report: Report, about: Mapping[str, Any], payloads: Mapping[str, An
     every = [own for found in report.diagnoses.values() for own in found.values()]
     return pages.render(
         "llm_jp_eval",
-        parts=("blocks", "llm_jp_eval"),
+        parts=("blocks", "listing", "llm_jp_eval"),
         **about,
         report=report,
         level=f"{LEVEL * 100:g}",

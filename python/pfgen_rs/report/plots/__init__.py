@@ -8,13 +8,13 @@ the path of a font).
 from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import available
 from pfgen_rs.report.plots.columns import category_intervals, category_means
-from pfgen_rs.report.plots.inputs import question_scores, responses, source_scores
-from pfgen_rs.report.plots.metrics import metric_pairs, score_length, source_means, source_pairs
+from pfgen_rs.report.plots.inputs import responses, source_scores
+from pfgen_rs.report.plots.metrics import metric_pairs, source_means, source_pairs
 from pfgen_rs.report.plots.questions import clustered, question_map
 from pfgen_rs.report.plots.scatter import scatter
 from pfgen_rs.report.plots.scores import category_map, intervals, panels
 from pfgen_rs.report.plots.spread import convergence, distributions, running
-from pfgen_rs.report.plots.training import learning_curve, learning_curves, score_steps, series
+from pfgen_rs.report.plots.training import learning_curves, score_steps, series
 
 __all__ = [
     "available",
@@ -25,18 +25,15 @@ __all__ = [
     "convergence",
     "distributions",
     "intervals",
-    "learning_curve",
     "learning_curves",
     "metric_pairs",
     "panels",
     "png",
     "question_map",
-    "question_scores",
     "responses",
     "running",
     "save",
     "scatter",
-    "score_length",
     "score_steps",
     "series",
     "source_means",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 from pfgen_rs import InputError, PfgenError, PlotError, Result, Settings, errors, score_runs
 from pfgen_rs.checkout import checkout, leaderboard
 from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.io.run_files import RESULT, expand
+from pfgen_rs.io.tables import table_errors
 from pfgen_rs.lazy import pl
+from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
-from pfgen_rs.questions.question import read_folder
-from pfgen_rs.report.site.board import facts_of
+from pfgen_rs.questions.question import Question, read_folder
+from pfgen_rs.report.site.board import facts_of, run_cost
 from pfgen_rs.report.site.model_facts import FILE, bundled_facts, read_facts
+from pfgen_rs.runs.generation import output_tokens
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -45,8 +48,12 @@ class Inputs:
         return [f"left out: {problem}" for problem in self.problems]
 
 
-CategoryScores: TypeAlias = "tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]"
-"""Scores of runs by question, categories by id of the question, and scores of runs by name."""
+class CategoryScores(NamedTuple):
+    """Scores of runs by question, categories by id of the question, and scores of runs by name."""
+
+    scores: pl.DataFrame
+    categories: dict[str, str | None]
+    overall: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -74,36 +81,49 @@ class PlotRequest:
 
     @cached_property
     def known(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is known of the model of each run, by run: facts of the first checkout and of the package."""
+        """What is known of each run and its model: facts of the first checkout and of the package."""
         places = [Path(path) for path in expand(self.paths) if checkout.is_checkout(Path(path))]
         facts = read_facts(places[0] / FILE) if places else bundled_facts()
         rows = self.inputs.runs.select("run", "model", "organisation").rows()
         names = {run: (f"{by}/{model.rpartition('/')[2]}", model) for run, model, by in rows}
-        return {run: facts_of(facts, own) for run, own in names.items()}
+        known = {run: facts_of(facts, own) for run, own in names.items()}
+        for run, own in known.items() if places else ():
+            own["cost"] = run_cost(output_tokens(places[0] / run), own)
+        return known
 
-    @cached_property
+    @property
     def by_question(self) -> Inputs:
         """The same; raises `PlotError` for a leaderboard file, which has no questions."""
-        if not self.inputs.results:
+        if not self.inputs.entries:
             raise PlotError("a leaderboard file has no questions: pass a checkout or runs")
         return self.inputs
 
-    @property
+    @cached_property
+    def questions(self) -> tuple[Sequence[Question], str]:
+        """The questions of the runs, and their metadata hash."""
+        return read_folder(benchmark_path(question_folder(self.paths, self.benchmark)))
+
+    @cached_property
     def category_scores(self) -> CategoryScores:
-        """The arguments of `category_means`; raises `PlotError` for runs with other questions."""
-        results = self.by_question.results
-        folder = benchmark_path(question_folder(self.paths, self.benchmark))
-        questions, metadata_hash = read_folder(folder)
-        for name, result in results.items():
-            if result["metadata_hash"] != metadata_hash:
-                raise PlotError(
-                    f"{name}: scored with other questions than {folder}: pass its benchmark"
-                )
-        return (
-            question_scores(results),
+        """The arguments of `category_means`, of runs with these questions; raises `PlotError` if none has."""
+        names = dict(self.by_question.runs.select("run", "name").iter_rows())
+        questions, metadata_hash = self.questions
+        same = [entry for entry in self.inputs.entries if entry.metadata_hash == metadata_hash]
+        if not same:
+            raise PlotError("nothing to draw: no run has these questions: pass its benchmark")
+        rows = [(names[e.run], key, mean) for e in same for key, mean in e.questions.items()]
+        return CategoryScores(
+            pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row"),
             {question.id: question.category or None for question in questions},
-            {name: result["score"] for name, result in results.items()},
+            {names[entry.run]: entry.score for entry in same},
         )
+
+    @property
+    def category_notes(self) -> list[str]:
+        """What is said of runs that `category_scores` lacks."""
+        left = len(self.inputs.runs) - len(self.category_scores.overall)
+        more = [f"left out: runs with other questions than the benchmark's: {left}"] * (left > 0)
+        return [*self.inputs.notes, *more]
 
     @cached_property
     def responses(self) -> list[Result]:
@@ -136,11 +156,17 @@ def read_inputs(
     runs, tables, unscored = [], [], []
     problems: list[PfgenError] = []
     for path in paths:
-        if (table := _leaderboard_rows(Path(path))) is not None:
+        place = Path(path)
+        if checkout.is_checkout(place):
+            found, unusable = read_results(place, "" if len(paths) == 1 else path)
+            runs += found
+            problems += unusable
+        elif (place / RESULT).is_file():
+            runs.append(read_published(place, place.as_posix()))
+        elif (table := _leaderboard_rows(place)) is not None:
             tables.append(table)
-        elif (found := _results(Path(path), "" if len(paths) == 1 else path)) is not None:
-            runs += found[0]
-            problems += found[1]
+        elif place.suffix == ".json":
+            runs.append(published(_bytes(place), place, place.parent.as_posix()))
         else:
             unscored.append(path)
     if unscored:
@@ -148,9 +174,7 @@ def read_inputs(
     ranked = entries({run.run: run for run in runs}.values())
     every = pl.concat([entries_frame(ranked), *tables], how="diagonal_relaxed")
     if every.is_empty():
-        raise PlotError(
-            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
-        )
+        raise PlotError("; ".join(map(str, [f"no run found in {', '.join(patterns)}", *problems])))
     named = named_runs(every)
     results = {run.run: run.result for run in runs}
     names = named.select("name", "run").rows()
@@ -158,27 +182,14 @@ def read_inputs(
     return Inputs(named, by_name, problems, ranked)
 
 
-def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenError]] | None:
-    """Returns the published results that a path names, and the errors of unusable ones; else `None`."""
-    if checkout.is_checkout(place):
-        return read_results(place, prefix)
-    if (place / RESULT).is_file():
-        return [read_published(place, place.as_posix())], ()
-    if place.suffix == ".json":
-        return [published(_bytes(place), place, place.parent.as_posix())], ()
-    return None
-
-
 def sample_names(results: Sequence[Result]) -> list[str]:
     """Returns the labels of scored runs (`leaderboard.run_labels`), in their order."""
     runs = []
-    for place, result in enumerate(results):
+    for number, result in enumerate(results):
+        place, by = _run(result) or str(number), result.name.rpartition("/")[0] or None
         mode = (result.config or {}).get("mode")
-        organisation = result.name.rpartition("/")[0] or None
         mode = mode if isinstance(mode, str) else None
-        runs.append(
-            leaderboard.RunName(_run(result) or str(place), result.name, organisation, mode)
-        )
+        runs.append(leaderboard.RunName(place, result.name, by, mode))
     found = leaderboard.run_labels(runs)
     return [found[run.run] for run in runs]
 
@@ -212,13 +223,18 @@ def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
         return pl.DataFrame(leaderboard.read_rows_file(path), infer_schema_length=None)
-    if path.suffix == ".parquet":
-        try:
-            table = pl.read_parquet(path, glob=False, hive_partitioning=False)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(errors.unreadable(error), path=path) from None
-        return table if set(table.columns) >= _COLUMNS else None
+    if path.suffix == ".parquet" and set((table := read_table(path)).columns) >= _COLUMNS:
+        return table
     return None
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a Parquet file, such as a learning curve or a leaderboard; raises `InputError`."""
+    content = _bytes(path)
+    try:
+        return pl.read_parquet(content)
+    except table_errors():
+        raise InputError("expected a table such as curve.parquet", path=path) from None
 
 
 def _bytes(path: Path) -> bytes:
@@ -246,20 +262,6 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_curve(name: str) -> pl.DataFrame:
-    """Read the table of a learning curve, such as a `curve.parquet`; raises `InputError`."""
-    path = Path(name)
-    problem = "not a learning curve: expected a file such as curve.parquet"
-    if path.is_dir():  # of which polars would read every file
-        raise InputError(problem, path=path)
-    try:
-        return pl.read_parquet(path, glob=False, hive_partitioning=False)
-    except OSError as error:
-        raise InputError(f"not a learning curve: {errors.unreadable(error)}", path=path) from None
-    except pl.exceptions.PolarsError:
-        raise InputError(problem, path=path) from None
-
-
 # Tables for figures: checks, and tables from published results and scored runs.
 
 
@@ -268,6 +270,7 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
 
     Raises `PlotError` if a column is missing or has the wrong type, and if no rows are left.
     """
+    numbers = [*dict.fromkeys(numbers)]
     missing = [name for name in (*text, *numbers) if name not in frame.columns]
     if missing:
         raise PlotError(f"missing columns in the table to draw: {', '.join(map(repr, missing))}")
@@ -281,19 +284,6 @@ def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -
     return found
 
 
-def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
-    """Returns the score of each run and question, from published results (`result.json`) by name.
-
-    Columns `name`, `question_id`, `score`, with the five digits of `average`.
-    """
-    rows = (
-        (name, question_id, entry["scores"]["average"])
-        for name, result in results.items()
-        for question_id, entry in result["questions"].items()
-    )
-    return _rows_frame(rows, ("name", "question_id"), ("score",))
-
-
 def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     """Returns the score of each run with the reference answers of one source alone, by question.
 
@@ -302,33 +292,19 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     source's share; the share times the number of sources is the Fluency with this source alone. Exact to
     about 1e-5 times the number of sources, since shares are rounded.
     """
-    rows = (
-        row
-        for name, result in results.items()
-        for settings in [Settings(helpfulness=has_helpfulness(result))]
-        for question_id, entry in result["questions"].items()
-        for row in _rows_by_source(name, question_id, entry["scores"], settings)
-    )
-    metrics = ("fluency", "truthfulness", "average")
-    return _rows_frame(rows, ("name", "question_id", "source"), metrics)
-
-
-def _rows_frame(
-    rows: Iterable[tuple[Any, ...]], text: Sequence[str], numbers: Sequence[str]
-) -> pl.DataFrame:
-    schema = dict.fromkeys(text, pl.String()) | dict.fromkeys(numbers, pl.Float64())
-    return pl.DataFrame(list(rows), schema=schema, orient="row")
-
-
-def _rows_by_source(
-    name: str, question_id: str, scores: Mapping[str, Any], settings: Settings
-) -> Iterator[tuple[str, str, str, float, float, float]]:
-    shares = scores["fluency"]
-    for source in shares:
-        fluency = shares[source] * len(shares)
-        truthfulness = scores["truthfulness"].get(source, 0.0) * len(shares)
-        average = settings.average(fluency, truthfulness, scores["helpfulness"])
-        yield name, question_id, source, fluency, truthfulness, average
+    rows = []
+    for name, result in results.items():
+        settings = Settings(helpfulness=has_helpfulness(result))
+        for question_id, entry in result["questions"].items():
+            scores = entry["scores"]
+            number = len(scores["fluency"])
+            for source, share in scores["fluency"].items():
+                values = share * number, scores["truthfulness"].get(source, 0.0) * number
+                average = settings.average(*values, scores["helpfulness"])
+                rows.append((name, question_id, source, *values, average))
+    text, numbers = ("name", "question_id", "source"), (*BY_SOURCE, "average")
+    schema = {**dict.fromkeys(text, pl.String), **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def responses(result: Result) -> pl.DataFrame:

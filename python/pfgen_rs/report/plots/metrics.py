@@ -1,55 +1,29 @@
-"""Presets of scatter plots: pairs of metrics, score and length, and sources of reference answers."""
+"""Metrics against each other, and scores with one source of reference answers against another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
-from typing import Any, Unpack
+from typing import Unpack
 
-from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
+from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
-from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, check_metric
-from pfgen_rs.metrics.signature import lengths_in
+from pfgen_rs.lazy import Axes, Figure, np, pl
+from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 from pfgen_rs.report.plots.scatter import Panel, correlation_text, draw_panels
 
-_BEYOND = 0.03  # share of the runs that may be beyond the axis,
-_FAR = 2.0  # if it would be more than so many times as long with them
-_EDGE: dict[str, Any] = {  # a triangle that points outwards
-    "color": GREY,
-    "linestyle": "none",
-    "marker": 9,
-    "markersize": 9,
-    "clip_on": False,
-    "zorder": 2,
-}
-
 
 @plot_kind("metrics", "each pair of metrics, one point per run", of_sites=True)
 def _metrics(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `metrics`."""
-    return _runs_as_points(request, PARTS, metric_pairs)
-
-
-@plot_kind("length", "score against mean length", of_sites=True)
-def _length(request: PlotRequest) -> Plot:
-    """Returns the plot of the kind `length`."""
-    return _runs_as_points(request, ("length",), score_length)
-
-
-def _runs_as_points(
-    request: PlotRequest, columns: Sequence[str], draw: Callable[..., Figure]
-) -> Plot:
-    inputs = request.inputs
-    table = run_columns(inputs.runs, columns)
-    return Plot(
-        table, partial(draw, inputs.runs), [*inputs.notes, *points.numbered_note(len(table))]
-    )
+    runs = request.inputs.runs
+    notes = [*request.inputs.notes, *points.numbered_note(len(runs))]
+    return Plot(run_columns(runs, PARTS), partial(metric_pairs, runs), notes)
 
 
 @plot_kind(
@@ -80,77 +54,6 @@ def metric_pairs(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
             for x, y in combinations(PARTS, 2)
         ]
         return draw_panels(look, "Relationships between metrics", found, shown)
-
-
-def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
-    """Draw score against mean length in characters, with the lengths at which the discount applies.
-
-    `runs`: columns `model`, `mode`, `score`, `length`. Few runs (3 %, or one) that are much longer than all
-    others stand at the edge. Raises `PlotError` if there is nothing to draw.
-    """
-    found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
-    with drawing(**options) as look:
-        signature = next(iter(found["signature"]), "") if "signature" in found.columns else ""
-        settings = lengths_in(signature)
-        unit = look.say(f"{settings.unit}s")
-        right = _right_end(found["length"].to_numpy(), settings.zero_length)
-        placed = found.with_columns(pl.col("length").clip(upper_bound=right))
-        beyond = found.filter(pl.col("length") > right)
-
-        def draw(axes: Axes) -> str:
-            _discount(axes, look, right, settings, unit)
-            if len(beyond):
-                axes.plot([right] * len(beyond), beyond["score"].to_numpy(), **_EDGE)
-            axes.set_xlim(left=0, right=right)
-            axes.set_ylim(bottom=0)
-            return ""
-
-        labels = (_length_label(look, beyond["length"].to_list(), unit), look.say("Score"))
-        panel = Panel(placed, "length", "score", labels, draw)
-        return draw_panels(look, "Score and length", found, [panel])
-
-
-def _right_end(lengths: NDArray[np.float64], nothing: int) -> float:
-    """Returns where the axis of lengths ends; a few much longer runs do not stretch it."""
-    ordered = np.sort(lengths)
-    most = max(1, int(_BEYOND * len(ordered)))
-    usual = float(ordered[-1 - most]) if len(ordered) > most else float(ordered[-1])
-    right = max(1.05 * usual, nothing + 90)
-    longest = 1.05 * float(ordered[-1])
-    return right if longest > _FAR * right else max(longest, right)
-
-
-def _length_label(look: Look, beyond: Sequence[float], unit: str) -> str:
-    said = look.say("Mean length ({unit})").format(unit=unit)
-    if not beyond:
-        return said
-    more = look.say("at the right edge: {count} longer, up to {most}")
-    return f"{said} – {more.format(count=len(beyond), most=f'{max(beyond):,.0f}', unit=unit)}"
-
-
-def _discount(axes: Axes, look: Look, right: float, settings: Settings, unit: str) -> None:
-    """Mark where the length discount begins, and from where on nothing counts; above the panel, what that is.
-
-    Answers are scored at their best cut, so that those which go on have a score, too.
-
-    Within the panel, the words would lie on points, and on each other where some answers are very long.
-    """
-    full, nothing = settings.target_length, settings.zero_length
-    grounds = []
-    for start, stop, ground, said in (
-        (full, nothing, GROUNDS[0], "length discount ({start}–{stop} {unit})"),
-        (nothing, right, GROUNDS[1], "longer: the best cut before {start} {unit} is scored"),
-    ):
-        label = look.say(said).format(start=start, stop=nothing, unit=unit)
-        grounds.append(axes.axvspan(start, stop, color=ground, zorder=0, linewidth=0, label=label))
-    axes.legend(
-        handles=grounds,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=2,
-        borderaxespad=0.2,
-        handlelength=1.2,
-    )
 
 
 def _diagonal(
@@ -185,9 +88,9 @@ def source_pairs(
     columns `name`, `model`, `mode`, `score`. The three sources with most questions are compared in pairs, by
     the mean over the questions that have both. Raises `PlotError` if there is no pair to compare.
     """
-    usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
-    means = source_means(usable, metric=metric)
+    means = source_means(scores, metric=metric)
     pairs = means.partition_by(["x_source", "y_source"], as_dict=True, maintain_order=True)
+    meanings = known(scores["source"].cast(pl.String).unique())
     found = points.numbered_points(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
@@ -196,7 +99,8 @@ def source_pairs(
         shown = []
         for pair, table in pairs.items():
             both = found.join(table, on="name", how="inner", maintain_order="left")
-            x, y = (f"{said} {look.name(_explained(source, usable), 30)}" for source in pair)
+            named = (f"{key} ({meanings[key]})" if key in meanings else key for key in pair)
+            x, y = (f"{said} {look.name(name, 30)}" for name in named)
             draw = _diagonal(both, "x", "y", "–".join(pair))
             shown.append(Panel(both, "x", "y", (x, y), draw))
         return draw_panels(look, "Scores by source of reference answers", found, shown)
@@ -208,26 +112,27 @@ def source_means(scores: pl.DataFrame, *, metric: str = "average") -> pl.DataFra
     A row for each pair of sources and run: `name`, `x_source`, `y_source`, and the means `x` and `y` over the
     questions that have both.
     """
-    usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
-    found = [_pair_means(usable, metric, *pair) for pair in combinations(_usual_sources(usable), 2)]
-    if not any(map(len, found)):
-        raise PlotError("no question has reference answers from two of these sources")
-    return pl.concat(found)
-
-
-def _checked_metric(metric: str) -> list[str]:
     check_metric(metric)
     if metric not in _SCORES:
         raise PlotError(
             f"metric {metric!r} is not computed by source: expected one of {', '.join(_SCORES)}"
         )
-    return [metric]
-
-
-def _explained(source: str, scores: pl.DataFrame) -> str:
-    """Returns a source with its meaning, if the names are those of the published set."""
-    name = known(scores["source"].unique()).get(source)
-    return source if name is None else f"{source} ({name})"
+    keys = ["name", "question_id"]
+    usable = drawable(scores, [*keys, "source"], [metric])
+    found = pl.DataFrame(
+        list(combinations(_usual_sources(usable), 2)),
+        schema={"x_source": pl.String, "y_source": pl.String},
+        orient="row",
+    )
+    for side, on in (("x", ["x_source"]), ("y", ["y_source", *keys])):
+        own = usable.select(
+            *keys, pl.col("source").alias(f"{side}_source"), pl.col(metric).alias(side)
+        )
+        found = found.join(own, on=on, maintain_order="left_right")
+    if found.is_empty():
+        raise PlotError("no question has reference answers from two of these sources")
+    means = found.group_by("x_source", "y_source", "name", maintain_order=True)
+    return means.agg(pl.col("x", "y").mean()).select("name", "x_source", "y_source", "x", "y")
 
 
 def _usual_sources(scores: pl.DataFrame) -> tuple[str, ...]:
@@ -235,17 +140,3 @@ def _usual_sources(scores: pl.DataFrame) -> tuple[str, ...]:
     ordered = counts.sort(["questions", "source"], descending=[True, False])
     names = sorted(ordered["source"].head(3))
     return tuple(names[i] for i in order(names))
-
-
-def _pair_means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
-    """Returns the mean of each run over questions with both sources, as `source_means`."""
-    keys = ["name", "question_id"]
-    sides = [
-        scores.filter(pl.col("source") == source).select(*keys, pl.col(metric).alias(side))
-        for source, side in ((one, "x"), (other, "y"))
-    ]
-    joined = sides[0].join(sides[1], on=keys, how="inner", maintain_order="left")
-    means = joined.group_by("name", maintain_order=True).agg(pl.col("x", "y").mean())
-    return means.select(
-        "name", pl.lit(one).alias("x_source"), pl.lit(other).alias("y_source"), "x", "y"
-    )

@@ -1,13 +1,14 @@
 """Runs as points with numbers, and the list that explains the numbers."""
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
-from pfgen_rs.report.plots.inputs import BOUNDS
 
 RUNS = "{shown} of {count} runs shown, best first"
 NUMBERED = "The best {shown} of {count} runs are numbered"
@@ -31,7 +32,7 @@ def numbered_note(runs: int) -> list[str]:
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
 
 
-def bounds_of(runs: "pl.DataFrame", names: Sequence[str] = BOUNDS) -> "list[NDArray[np.float64]]":
+def bounds_of(runs: "pl.DataFrame", names: Sequence[str]) -> "list[NDArray[np.float64]]":
     """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
     return [
         runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
@@ -57,10 +58,13 @@ def numbered_points(runs: "pl.DataFrame", by: str = "score") -> "pl.DataFrame":
     if "name" not in runs.columns:
         runs = runs.with_columns(pl.col("model").alias("name"))
     ordered = with_kinds(runs).sort(by, descending=True, maintain_order=True)
-    marks, ranked, systems = [], 0, 0
-    for system in (ordered["kind"] == "system").to_list():
-        ranked, systems = ranked + (not system), systems + system
-        marks.append(_letters(systems) if system else str(ranked))
+    numbers = map(str, itertools.count(1))
+    letters = (
+        "".join(word)
+        for length in itertools.count(1)
+        for word in itertools.product(ascii_lowercase, repeat=length)
+    )
+    marks = [next(letters if kind == "system" else numbers) for kind in ordered["kind"]]
     named = BEST if len(ordered) > NAMED else NAMED
     return ordered.with_columns(
         pl.Series("mark", marks, dtype=pl.String), named=pl.int_range(pl.len()) < named
@@ -125,44 +129,36 @@ def number_points(figure: Figure, panels: "Sequence[tuple[Axes, str, str, pl.Dat
         ordered = runs.sort("named", descending=True, maintain_order=True)
         places = axes.transData.transform(ordered.select(x, y).to_numpy()) * scale
         frame = np.asarray(axes.get_window_extent().extents) * scale
-        marks = ordered.filter("named")["mark"].to_list()
-        offsets = offsets_of(places, marks, frame)
-        for place, offset, mark in zip(places, offsets, marks, strict=False):
-            at = axes.transData.inverted().transform(place / scale)
-            _write_mark(axes, mark, at, offset, led=_is_doubtful(places, place, offset))
+        named = ordered.filter("named")
+        offsets = offsets_of(places, named["mark"].to_list(), frame)
+        rows = named.select("mark", x, y).rows()
+        for (mark, across, up), place, offset in zip(rows, places, offsets, strict=False):
+            axes.annotate(
+                mark,
+                (across, up),
+                xytext=(offset[0], offset[1]),
+                textcoords="offset points",
+                ha="center",
+                va="center_baseline",
+                fontsize=SIZE,
+                arrowprops=_LINE if _is_doubtful(places, place, offset) else None,
+                annotation_clip=False,
+                zorder=4,
+            ).set_in_layout(False)
 
 
-def _is_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
-    """Whether another point is about as close to a mark as its own."""
-    distances = np.sort(np.hypot(*(places - place - offset).T))
-    return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
-
-
-def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
-    axes.annotate(
-        mark,
-        at,
-        xytext=offset,
-        textcoords="offset points",
-        ha="center",
-        va="center_baseline",
-        fontsize=SIZE,
-        arrowprops=(
-            {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
-            if led
-            else None
-        ),
-        annotation_clip=False,
-        zorder=4,
-    ).set_in_layout(False)
+def _is_doubtful(places: Any, place: Any, offset: Any) -> bool:
+    """Whether a mark is far from its point, or another point is about as close to it."""
+    distance = np.hypot(*offset)
+    near = np.hypot(*(places - place - offset).T) < 1.4 * distance
+    return bool(distance > LEADER or near.sum() > 1)
 
 
 def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) -> None:
     """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
     named = runs.filter("named")
     axes.set_axis_off()
-    axes.set(xticks=[], yticks=[])
-    axes.set(xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
+    axes.set(xticks=[], yticks=[], xlim=(0, columns), ylim=(list_height(len(runs), columns), 0))
     looks = kinds(runs)
     for place, (kind, drawn) in enumerate(looks.items()):
         x = place * columns / max(len(looks), 5)
@@ -170,8 +166,7 @@ def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) 
         axes.text(x + 0.05, 0.4, look.say(kind), va="center_baseline", fontsize=9)
     rows = math.ceil(len(named) / columns)
     note = cut_in_figure(look, NUMBERED, len(named), len(runs))
-    if note:
-        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
+    axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
     names = look.names(named["name"])
     for place, (mark, kind) in enumerate(named.select("mark", "kind").rows()):
         column, row = divmod(place, rows)
@@ -187,99 +182,54 @@ def list_height(runs: int, columns: int) -> float:
     return 1.5 + listed + 0.5 + (runs > NAMED)
 
 
-def _letters(number: int) -> str:
-    """Returns the name of a number from 1: a, b, …, z, aa, ab, and so on."""
-    letters = ""
-    while number:
-        number, digit = divmod(number - 1, 26)
-        letters = chr(ord("a") + digit) + letters
-    return letters
-
-
 # Places marks next to points without overlaps.
 
 
 SIZE = 7.5  # points, of a mark's letters
 LEADER = 10.0  # from so far away on, a line leads to the mark
-HALF_MARKER = 4.0  # points
+_LINE = {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
+_MARKER = 4.0  # points, half of its size
+_MIDDLE = 1.5  # the same, of the middle of a line
 _NEAR = 14.0  # within this, points are a crowd
 _RADII = (6.5, 11.0, 16.0, 22.0, 29.0)
 _ANGLES = 16
 
-Box = tuple[float, float, float, float]
 
-
-def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[float, float]]:
+def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> "list[NDArray[np.float64]]":
     """Returns the offset of each mark from its point in points (1/72 inch), in the order of the marks.
 
     `places`: positions of the points, shape (points, 2); the first ones have the marks. `frame`: left,
     bottom, right and top that marks should not cross. Each mark in turn gets the place of least cost, which
-    grows with the distance and with overlaps with points, marks and leader lines. Time O(marks · points),
-    with up to 80 places tried for each.
+    grows with the distance, the crowd of points there, and overlaps with points, marks and their lines. Time
+    O(marks · points), with 80 places tried for each.
     """
-    taken: list[Box] = [box(x, y, HALF_MARKER, HALF_MARKER) for x, y in places]
+    taken = _boxes(places, _MARKER)
+    radii = np.repeat(_RADII, _ANGLES)
+    turns = np.tile(np.arange(_ANGLES), len(_RADII))
+    angles = math.pi * (0.25 + 2 * turns / _ANGLES)  # beginning at the upper right
     found = []
-    for (x, y), mark in zip(places, marks, strict=False):
-        width, height = 0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE
-        dx, dy = _cheapest(places, np.array(taken), frame, (x, y, width, height))
-        taken += [box(x + dx, y + dy, width, height), *_leader(x, y, dx, dy)]
-        found.append((dx, dy))
+    for place, mark in zip(places, marks, strict=False):
+        half = np.array([0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE])
+        offsets = np.stack([(radii + half[0] - 2) * np.cos(angles), radii * np.sin(angles)], axis=1)
+        tried, middles = _boxes(place + offsets, half), _boxes(place + 0.6 * offsets, _MIDDLE)
+        costs = radii / 4 + turns / 100 + _shared(tried, taken)
+        costs += (radii > LEADER) * _shared(middles, taken)
+        distances = np.hypot(*(place + offsets - places[:, None]).T)
+        costs += 1.5 * np.exp(-((distances / _NEAR) ** 2)).sum(axis=1)
+        costs += 1000 * ((tried[:, :2] < frame[:2]) | (tried[:, 2:] > frame[2:])).any(axis=1)
+        best = int(costs.argmin())
+        found.append(offsets[best])
+        taken = np.vstack([taken, tried[best], middles[best]])
     return found
 
 
-def _cheapest(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
-    """Returns the offset of a mark from its point, given half its size."""
-    x, y, width, height = mark
-    best, least = (0.0, 0.0), math.inf
-    for step, dx, dy in _candidates(width):
-        if least <= step:  # what comes is further still
-            break
-        place = box(x + dx, y + dy, width, height)
-        cost = shared_area(place, taken) + sum(
-            shared_area(part, taken) for part in _leader(x, y, dx, dy)
-        )
-        cost += step + _crowdedness(places, x + dx, y + dy) + 1000 * is_outside(place, frame)
-        if cost < least:
-            best, least = (dx, dy), cost
-    return best
+def _boxes(places: Any, half: Any) -> Any:
+    """Returns left, bottom, right and top of boxes around places, given half their size."""
+    return np.hstack([places - half, places + half])
 
 
-def _leader(x: float, y: float, dx: float, dy: float) -> list[Box]:
-    """Returns points of the leader line of a mark, if it is long enough to be in the way."""
-    if math.hypot(dx, dy) <= LEADER:
-        return []
-    return [box(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
-
-
-def _candidates(width: float) -> Iterable[tuple[float, float, float]]:
-    """Yields costs of the distance, and offsets, starting at the upper right."""
-    for radius in _RADII:
-        for i in range(_ANGLES):
-            angle = math.pi * (0.25 + 2 * i / _ANGLES)
-            dx = (radius + width - 2) * math.cos(angle)
-            yield radius / 4 + i / 100, round(dx, 3), round(radius * math.sin(angle), 3)
-
-
-def shared_area(place: Box, others: Any) -> float:
-    """Returns the area that a box shares with others."""
-    across = np.minimum(place[2], others[:, 2]) - np.maximum(place[0], others[:, 0])
-    along = np.minimum(place[3], others[:, 3]) - np.maximum(place[1], others[:, 1])
-    return float((np.clip(across, 0, None) * np.clip(along, 0, None)).sum())
-
-
-def is_outside(place: Box, frame: Any) -> bool:
-    """Whether a box is partly outside a frame."""
-    left, bottom, right, top = place
-    return bool(left < frame[0] or bottom < frame[1] or right > frame[2] or top > frame[3])
-
-
-def _crowdedness(places: Any, x: float, y: float) -> float:
-    """Returns how crowded with points a place is."""
-    distances = np.hypot(*(places - (x, y)).T)
-    near: float = np.exp(-((distances / _NEAR) ** 2)).sum()
-    return 1.5 * near
-
-
-def box(x: float, y: float, width: float, height: float) -> Box:
-    """Returns a box around a place, given half its size."""
-    return (x - width, y - height, x + width, y + height)
+def _shared(boxes: Any, others: Any) -> Any:
+    """Returns the area that each box shares with others."""
+    low = np.maximum(boxes[:, None, :2], others[:, :2])
+    high = np.minimum(boxes[:, None, 2:], others[:, 2:])
+    return np.clip(high - low, 0, None).prod(axis=2).sum(axis=1)

@@ -22,10 +22,10 @@ def _questions(request: inputs.PlotRequest) -> Plot:
     top = request.top or _RUNS
     best = sorted(overall, key=lambda name: -overall[name])[:top]
     table = clustered(scores.filter(pl.col("name").is_in(best)))
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(overall))]
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(overall))]
     notes += points.cut_note(QUESTIONS, _QUESTIONS, table.width - 1)
     draw = partial(question_map, table, of=len(overall))
-    return Plot(table, draw, notes, len(overall) > top)
+    return Plot(table, draw, notes)
 
 
 def clustered(scores: "pl.DataFrame") -> "pl.DataFrame":
@@ -64,26 +64,19 @@ def question_map(
     `of`: the number of all runs.
     """
     known = table.drop("name")
-    spread = dict(zip(known.columns, np.ptp(np.nan_to_num(known.to_numpy()), axis=0), strict=True))
-    widest = set(sorted(spread, key=lambda key: -spread[key])[:_QUESTIONS])
-    shown = known.select(key for key in known.columns if key in widest)
+    spread = np.ptp(np.nan_to_num(known.to_numpy()), axis=0)
+    widest = np.argsort(-spread, kind="stable")[:_QUESTIONS]
+    shown = known[:, sorted(widest.tolist())]
     with style.drawing(**options) as look:
         size = max(_WIDTH, 4.4 + _CELL[0] * shown.width), 2.2 + _CELL[1] * len(shown)
         figure = look.figure(look.title, "Score by question", *size)
         axes = figure.subplots()
-        cells = shown.to_numpy().astype(float)
-        figures.heat_map(
-            axes,
-            cells,
-            look.names(table["name"]),
-            [look.name(key, 12) for key in shown.columns],
-            highest=max(1.0, float(np.nanmax(cells))),
-            bar=look.say("Score"),
-            shrink=0.8,
-            size=0,
+        labels = [look.name(key, 12) for key in shown.columns]
+        figures.score_map(
+            axes, shown.insert_column(0, table["name"]), look, labels, shrink=0.8, size=0
         )
         said = [points.cut_in_figure(look, points.RUNS, len(table), of or 0)]
-        said += [points.cut_in_figure(look, QUESTIONS, shown.width, known.width)]
+        said += [points.cut_in_figure(look, QUESTIONS, len(labels), known.width)]
         said += [look.say("both ordered by likeness (average linkage)")]
         axes.set_xlabel("; ".join(filter(None, said)), fontsize=8.5, color=style.FAINT)
         description = f"{look.say('Runs')}: {len(table)}; {look.say('Questions')}: {known.width}"

@@ -5,10 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Unpack
 
-from pfgen_rs.drawing.figures import finish, fixed, remark
-from pfgen_rs.drawing.style import COLOURS, GREY, Look, LookOptions, drawing
+from pfgen_rs.drawing.figures import finish, fixed, not_below_zero, remark
+from pfgen_rs.drawing.style import COLOURS, GREY, GROUND, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, Floats, np, pl
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import lengths_in
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.columns import label, table_of
@@ -16,15 +18,15 @@ from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns
 from pfgen_rs.stats.correlation import regression_line
 
 Logarithmic = Literal["x", "y", "xy", "none"]
-_LOGARITHMIC = ("parameters", "price")  # unless asked otherwise
+_LOGARITHMIC = ("parameters", "price", "cost")  # unless asked otherwise
 _FAMILY = "family"
-_FEWEST = 4  # runs on a page, and for a line
+_FEWEST = 4  # runs for a line, and on a page unless a site has fewer
 _COLUMNS = 3  # of the list
 _PANELS, _LINE = 3.9, 0.165  # inches
 _LEVEL = 0.95
 _PLACES = 100  # along a line
-_DAYS = 90  # at least, on an axis of dates, whose ticks are months
 _FIT = "line: least squares, band: its {level} % interval"
+_DISCOUNT = "shaded: length discount ({start}–{stop} {unit})"
 _BOTH = "{shown} of {count} runs, those with both values"
 
 
@@ -70,24 +72,29 @@ def correlation_text(runs: "pl.DataFrame", one: Floats, other: Floats) -> str:
 
 def _scatter(usual: str, request: PlotRequest) -> Plot:
     """Returns a scatter plot; `usual`: the column x unless another is asked for."""
+    if usual == "cost" and all(own.get("cost") is None for own in request.known.values()):
+        usual = "price"
     x, y = request.x or usual, request.y or "score"
     join = request.join or _FAMILY
     table = table_of(request, [x, y, *([request.join] if request.join else [])])
     both = table.filter(pl.all_horizontal(pl.col(x, y).is_not_null()))
     draw = partial(scatter, table, x, y, log=request.log, join=join)
-    notes = [
-        *request.inputs.notes,
-        *points.cut_note(_BOTH, len(both), len(table)),
-        *points.numbered_note(len(both)),
-    ]
-    return Plot(run_columns(both, (x, y, join)), draw, notes, suits_site=len(both) >= _FEWEST)
+    notes = [*request.inputs.notes, *points.cut_note(_BOTH, len(both), len(table))]
+    notes += points.numbered_note(len(both))
+    return Plot(
+        run_columns(both, (x, y, join)),
+        draw,
+        notes,
+        suits_site=len(both) >= min(_FEWEST, len(table)),
+    )
 
 
 for _name, _column, _summary, _more in (
     ("scatter", "parameters", "any column against any other", ["x"]),
     ("size", "parameters", "score against number of parameters", []),
     ("released", "released", "score against date of release", []),
-    ("cost", "price", "score against price", []),
+    ("length", "length", "score against mean length", []),
+    ("cost", "cost", "score against cost or, where no cost is known, price", []),
 ):
     _options = [*_more, "y", "log", "join"]
     plot_kind(_name, _summary, options=_options, of_sites=not _more)(partial(_scatter, _column))
@@ -104,17 +111,17 @@ def scatter(
 ) -> Figure:
     """Draw a column against another, with the line of least squares over models and its 95 % interval.
 
-    `runs`: columns `name`, `model`, `mode`, `score`, and those drawn: numbers or dates. Runs that lack one
-    are left out. `log`: the axes that are logarithmic (default: those of sizes and prices); the line is
-    fitted to logarithms there, and runs that are not above zero are left out. `join`: column, if there is
-    one, whose equal values are joined by a line. Raises `PlotError` if there is nothing to draw.
+    `runs`: columns `model`, `mode`, `score`, and those drawn: numbers or dates. Runs that lack one are left
+    out. The axis of lengths is shaded where they are discounted. `log`: the axes that are logarithmic
+    (default: those of sizes and prices); the line is fitted to logarithms there, and runs that are not above
+    zero are left out. `join`: column, if there is one, whose equal values are joined by a line. Raises
+    `PlotError` if there is nothing to draw.
     """
     if x == y:
         raise PlotError(f"{x!r} against itself: choose two columns")
     sides = {"x": x, "y": y}
     scaled = [key for side, key in sides.items() if (side in log if log else key in _LOGARITHMIC)]
-    numbers = list(dict.fromkeys(["score", x, y]))
-    found = drawable(runs, ["name", "model", "mode"], numbers)
+    found = drawable(runs, ["model", "mode"], ["score", x, y])
     found = found.filter(pl.all_horizontal(pl.lit(True), *(pl.col(key) > 0 for key in scaled)))
     if found.is_empty():
         raise PlotError("nothing to draw: no run is above zero on a logarithmic axis")
@@ -125,6 +132,8 @@ def scatter(
         labels = (_label(x, found, look), _label(y, found, look))
 
         def draw(axes: Axes) -> str:
+            plain = {side: key not in (*dates, *scaled) for side, key in sides.items()}
+            not_below_zero(axes, **plain)
             for side, key in sides.items():
                 _set_scale(axes, side, is_date=key in dates, is_logarithmic=key in scaled)
             models = found.filter(pl.col("kind") != "system").drop_nulls("joined").sort(x)
@@ -135,6 +144,7 @@ def scatter(
             axes.set_title(said, loc="right", fontsize=9)
             told = [points.cut_in_figure(look, _BOTH, len(found), len(runs))]
             told += [look.say(_FIT).format(level=f"{100 * _LEVEL:g}")] * bool(said)
+            told += [_shade_discount(axes, found, look)] if x == "length" else []
             remark(axes, "; ".join(filter(None, told)))
             return f"{labels[0]} – {labels[1]} {said}"
 
@@ -144,21 +154,32 @@ def scatter(
 
 
 def _label(column: str, runs: "pl.DataFrame", look: Look) -> str:
-    currency = runs["currency"][0] if column == "price" and "currency" in runs.columns else None
-    return label(column, look) + (f" ({look.name(currency, 12)})" if currency else "")
+    unit = None
+    if column == "price" and "currency" in runs.columns:
+        unit = look.name(runs["currency"][0], 12)
+    elif column == "length":
+        unit = look.say(f"{_lengths(runs).unit}s")
+    return label(column, look) + (f" ({unit})" if unit else "")
+
+
+def _lengths(runs: "pl.DataFrame") -> Settings:
+    return lengths_in(next(iter(runs["signature"]), "") if "signature" in runs.columns else "")
+
+
+def _shade_discount(axes: Axes, runs: "pl.DataFrame", look: Look) -> str:
+    """Shade the lengths from where answers cost points to where nothing counts; returns what it says."""
+    lengths = _lengths(runs)
+    start, stop = lengths.target_length, lengths.zero_length
+    axes.axvspan(start, stop, color=GROUND, zorder=0, linewidth=0)
+    return look.say(_DISCOUNT).format(start=start, stop=stop, unit=look.say(f"{lengths.unit}s"))
 
 
 def _set_scale(axes: Axes, side: str, *, is_date: bool, is_logarithmic: bool) -> None:
-    from matplotlib import dates, ticker
+    from matplotlib import ticker
 
     axis: Any = axes.xaxis if side == "x" else axes.yaxis
     if is_date:
         axis.axis_date()
-        low, high = axis.get_view_interval()
-        reach = max(high - low, _DAYS) / 2
-        axis.set_view_interval((low + high) / 2 - reach, (low + high) / 2 + reach, ignore=True)
-        axis.set_major_locator(dates.AutoDateLocator(minticks=2, maxticks=9))  # type: ignore[no-untyped-call]
-        axis.set_major_formatter(dates.DateFormatter("%Y-%m"))  # type: ignore[no-untyped-call]
     elif is_logarithmic:
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))

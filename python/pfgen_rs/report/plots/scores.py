@@ -1,24 +1,15 @@
 """Scores of runs as figures: with their intervals by rank, and by category of questions."""
 
-import math
-from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
 
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots import inputs, points
-from pfgen_rs.report.plots.columns import (
-    CATEGORY,
-    category_intervals,
-    category_means,
-    label,
-    table_of,
-)
+from pfgen_rs.report.plots import columns, inputs, points
 
 MOST = 100  # runs with intervals that are shown
-_RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
+_RANK_SIZE = 9  # points
 
 
 @plot_kind(
@@ -27,13 +18,13 @@ _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 def _intervals(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `intervals`."""
     column = request.y or "score"
-    runs = table_of(request, [column])
+    runs = columns.table_of(request, [column])
     top = request.top or MOST
     found = runs.drop_nulls(column)
-    columns = (column, *bounds_names(column), "rank", "rank_low", "rank_high")
-    table = inputs.run_columns(found, columns).sort(column, descending=True, maintain_order=True)
+    more = (column, *bounds_names(column), "rank", "rank_low", "rank_high")
+    table = inputs.run_columns(found, more).sort(column, descending=True, maintain_order=True)
     notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
-    return Plot(table, partial(intervals, found, column, top=top), notes, len(table) > top)
+    return Plot(table, partial(intervals, found, column, top=top), notes)
 
 
 def bounds_names(column: str) -> tuple[str, str]:
@@ -55,18 +46,16 @@ def intervals(
     the mean of its questions, is a point only. `top`: number of runs that are shown, the highest ones. Raises
     `PlotError` if there is nothing to draw.
     """
-    numbers = list(dict.fromkeys(["score", column]))
-    found = points.numbered_points(inputs.drawable(runs, ["model", "mode"], numbers), column)
+    usable = inputs.drawable(runs, ["model", "mode"], ["score", column])
+    found = points.numbered_points(usable, column)
     shown = found.head(points.check_top(top))
     with style.drawing(**options) as look:
-        height = 1.5 + 0.235 * len(shown)
-        usual, title = "Scores with 95 % intervals", look.title
+        usual = "Scores with 95 % intervals"
         said = look.say("Score (95 % interval over questions, Student's t)")
         if column != "score":
-            said = label(column, look)
-            title = title or said
+            usual = said = columns.label(column, look)
             said += look.say(" (95 % interval)") * (bounds_names(column)[0] in shown.columns)
-        figure = look.figure(title, usual, 9.4, height)
+        figure = look.figure(look.title, usual, 9.4, 1.5 + 0.235 * len(shown))
         axes = figure.subplots()
         _interval_rows(axes, shown, column)
         # The space is as wide as a digit.
@@ -79,8 +68,7 @@ def intervals(
             _rank_ranges(axes, shown, look)
         if len(points.kinds(shown)) > 1:
             _kinds_below(figure, axes, look)
-        description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
-        return figures.finish(figure, description)
+        return figures.finish(figure, f"{look.say('Runs')}: {len(shown)} / {len(found)}")
 
 
 def _interval_rows(axes: Axes, runs: "pl.DataFrame", column: str) -> None:
@@ -107,35 +95,15 @@ def _kinds_below(figure: Figure, axes: Axes, look: style.Look, note: str | None 
 
 def _rank_ranges(axes: Axes, runs: "pl.DataFrame", look: style.Look) -> None:
     """Write the rank range of each run in a column on the right, where no interval reaches."""
-    if not {"rank_low", "rank_high"} <= set(runs.columns):
-        return
-    said = {
-        row: f"{low}" if low == high else f"{low}–{high}"
-        for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows())
-        if low is not None and high is not None
-    }
-    heading = look.say("rank range")
-    widest = max(style.text_width(text, look.families) for text in (heading, *said.values()))
-    right = _RANK_GAP + _RANK_SIZE * style.MEAN_WIDTH * widest
-    for row, text in said.items():
-        _annotate(axes, text, (1, row), (right, 0), "center_baseline")
-    _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")
-
-
-def _annotate(
-    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], place: str
-) -> None:
-    axes.annotate(
-        text,
-        at,
-        xycoords=axes.get_yaxis_transform(),
-        xytext=offset,
-        textcoords="offset points",
-        ha="right",
-        va=place,
-        fontsize=_RANK_SIZE,
-        annotation_clip=False,
-    )
+    if {"rank_low", "rank_high"} <= set(runs.columns):
+        known = runs.with_row_index("row").drop_nulls(["rank_low", "rank_high"])
+        ranges = known.select("row", "rank_low", "rank_high").rows()
+        said = {row: f"{low}" if low == high else f"{low}–{high}" for row, low, high in ranges}
+        column = axes.secondary_yaxis("right")
+        column.set_yticks([*said], [*said.values()])
+        column.tick_params(length=0)
+        column.spines[:].set_visible(False)
+        axes.set_title(look.say("rank range"), loc="right", fontsize=_RANK_SIZE)
 
 
 MOST_CATEGORIES = 80  # runs on a map
@@ -145,47 +113,33 @@ _FEW = 8  # beside which a scale is as high as the map
 @plot_kind("categories", "a heat map of runs and categories", of_sites=True, top=MOST_CATEGORIES)
 def _categories(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `categories`."""
-    scores = request.category_scores
+    table = columns.category_means(*request.category_scores)
     top = request.top or MOST_CATEGORIES
-    table = category_means(*scores)
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
-    return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(table))]
+    return Plot(table, partial(category_map, table, top=top), notes)
 
 
 def category_map(
-    scores: "pl.DataFrame",
-    categories: Mapping[str, str | None],
-    overall: Mapping[str, float] | None = None,
-    *,
-    top: int = MOST_CATEGORIES,
-    **options: Unpack[style.LookOptions],
+    table: "pl.DataFrame", *, top: int = MOST_CATEGORIES, **options: Unpack[style.LookOptions]
 ) -> Figure:
-    """Draw the mean score of each run in each category; arguments as for `category_means`.
+    """Draw the mean score of each run in each category; `table`: as of `category_means`.
 
-    `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is nothing to draw.
+    `top`: number of runs that are shown, the best ones.
     """
-    table = category_means(scores, categories, overall)
     shown = table.head(points.check_top(top))
     with style.drawing(**options) as look:
-        names = shown.columns[1:]
-        width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
-        figure = look.figure(look.title, "Score by category", width, height)
+        size = 3.4 + 0.5 * table.width, 1.7 + 0.245 * len(shown)
+        figure = look.figure(look.title, "Score by category", *size)
         axes = figure.subplots()
-        values = shown.drop("name").to_numpy().astype(float)
-        labels = [look.say("overall"), *(label(name, look, 24) for name in names[1:])]
-        figures.heat_map(
-            axes,
-            values,
-            look.names(shown["name"]),
-            labels,
-            highest=max(1.0, float(np.nanmax(values))),
-            bar=look.say("Score"),
-            shrink=0.5 if len(values) > _FEW else 1,
-        )
+        labels = [
+            look.say("overall"),
+            *(columns.label(name, look, 24) for name in shown.columns[2:]),
+        ]
+        bar = 0.5 if len(shown) > _FEW else 1
+        figures.score_map(axes, shown, look, labels, shrink=bar)
         figures.remark(axes, points.cut_in_figure(look, points.RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
-        description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
-        return figures.finish(figure, description)
+        return figures.finish(figure, f"{look.say('Runs')}: {len(shown)} / {len(table)}")
 
 
 _PANEL_RUNS = 12  # runs in each panel
@@ -200,10 +154,10 @@ def _panels(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `panels`."""
     scores, categories, overall = request.category_scores
     top = request.top or _PANEL_RUNS
-    table = category_intervals(scores, categories)
+    table = columns.category_intervals(scores, categories)
     runs = request.inputs.runs.filter(pl.col("name").is_in(list(overall)))
-    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(runs))]
-    return Plot(table, partial(panels, runs, table, top=top), notes, len(runs) > top)
+    notes = [*request.category_notes, *points.cut_note(points.RUNS, top, len(runs))]
+    return Plot(table, partial(panels, runs, table, top=top), notes)
 
 
 def panels(
@@ -222,32 +176,26 @@ def panels(
     shown = found.head(points.check_top(top))
     parts = means.partition_by("category", as_dict=True, maintain_order=True)
     with style.drawing(**options) as look:
-        across = min(_ACROSS, 1 + len(parts))
-        down = math.ceil((1 + len(parts)) / across)
-        size = 3.2 + 1.9 * across, 1.4 + down * (0.62 + 0.2 * len(shown))
-        figure = look.figure(look.title, "Score by category", *size)
-        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flatten()
+        number = 1 + len(parts)
+        across = min(_ACROSS, number)
+        height = 1.4 + -(-number // across) * (0.62 + 0.2 * len(shown))
+        figure = look.figure(look.title, "Score by category", 3.2 + 1.9 * across, height)
+        grid = figures.panels(figure, number, across, sharex=True, sharey=True)
         base = shown.drop("score", *inputs.BOUNDS, strict=False)
-        drawn = [(look.say("overall"), shown)] + [
-            (
-                label(f"{CATEGORY}{name}", look, 24),
-                base.join(part, on="name", how="left", maintain_order="left"),
-            )
-            for (name,), part in parts.items()
-        ]
-        for place, (axes, (heading, table)) in enumerate(zip(grid, drawn, strict=False)):
+        drawn = [(look.say("overall"), shown)]  # not by name: shortened, two may be the same
+        for (name,), part in parts.items():
+            own = base.join(part, on="name", how="left", maintain_order="left")
+            drawn.append((columns.label(f"{columns.CATEGORY}{name}", look, 24), own))
+        for place, (axes, (heading, table)) in enumerate(zip(grid, drawn, strict=True)):
             _interval_rows(axes, table, "score")
             axes.set_title(heading, loc="left")
             axes.grid(visible=False, axis="y")
-            if place + across >= len(drawn):  # nothing is below
+            if place + across >= number:  # nothing is below
                 axes.tick_params(labelbottom=True)
                 axes.set_xlabel(look.say("Score (95 % interval)"), fontsize=8.5)
-        for axes in grid[len(drawn) :]:
-            axes.set_visible(False)
         _name_rows(grid[0], look.names(shown["name"], 30))
         highest = max(float(np.nanmax(table["score"].to_numpy())) for _, table in drawn)
         grid[0].set_xlim(-0.03 * highest, 1.2 * highest)
         notes = [points.cut_in_figure(look, points.RUNS, len(shown), len(found)), look.say(_CUT)]
         _kinds_below(figure, grid[0], look, "; ".join(filter(None, notes)))
-        description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
-        return figures.finish(figure, description)
+        return figures.finish(figure, f"{look.say('Runs')}: {len(shown)} / {len(found)}")

@@ -1,21 +1,19 @@
 """How answers differ: distributions of a run's scores and lengths, and convergence over trials."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from statistics import NormalDist
-from typing import Unpack
+from typing import Any, Unpack
 
-from pfgen_rs import PlotError, comparisons
-from pfgen_rs.drawing.figures import finish, not_below_zero, remark
+from pfgen_rs import PlotError, comparisons, extras
+from pfgen_rs.drawing.figures import finish, not_below_zero, panels, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
-from pfgen_rs.stats import Sample, checks
+from pfgen_rs.stats import Sample
 
 _BINS = 40
 QUESTIONS = "{shown} of {count} questions shown"
@@ -25,17 +23,12 @@ MOST = 120  # questions
 @plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
 def _convergence(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `convergence`."""
-    results = request.responses
-    samples = comparisons.comparison_samples(results)
-    named = [
-        replace(sample, name=name)
-        for sample, name in zip(samples, sample_names(results), strict=True)
-    ]
-    rows = [
-        running(sample, request.metric).select(pl.lit(sample.name).alias("name"), pl.all())
-        for sample in named
-    ]
-    return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric))
+    found = comparisons.comparison_samples(request.responses)
+    names = sample_names(request.responses)
+    samples = [replace(each, name=name) for each, name in zip(found, names, strict=True)]
+    named = [(pl.lit(each.name).alias("name"), running(each, request.metric)) for each in samples]
+    table = pl.concat([rows.select(name, pl.all()) for name, rows in named])
+    return Plot(table, partial(convergence, samples, metric=request.metric))
 
 
 @plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
@@ -70,28 +63,27 @@ def distributions(
             look.title, "Distribution of scores and lengths", width, 7, subject=name
         )
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
-        score = {"least": 1.0, "colour": COLOURS[0], "label": "Score", "form": "{:.4f}"}
-        _histogram(places["total"], found["average"], look, **score)  # type: ignore[arg-type]
+        _histogram(places["total"], found["average"], look, "Score", 4)
         _metrics(places["metrics"], found, look)
-        label = "Length (characters)"
-        length = {"least": 150.0, "colour": COLOURS[2], "label": label, "form": "{:.1f}"}
-        _histogram(places["length"], found["length"], look, **length)  # type: ignore[arg-type]
+        _histogram(places["length"], found["length"], look, "Length (characters)", 1)
         _boxes(places["boxes"], found, questions, look)
-        description = f"{look.say('Responses')}: {len(found):,}"
-        return finish(figure, description)
+        return finish(figure, f"{look.say('Responses')}: {len(found):,}")
 
 
-def _histogram(
-    axes: Axes, values: "pl.Series", look: Look, *, least: float, colour: str, label: str, form: str
-) -> None:
-    """Count values in bins from 0 to at least `least`, and mark their mean."""
+_LEAST = {"average": (1.0, COLOURS[0]), "length": (150.0, COLOURS[2])}  # ends of axes; colours
+_AT_TOP: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
+
+
+def _histogram(axes: Axes, values: "pl.Series", look: Look, label: str, digits: int) -> None:
+    """Count values in bins from 0, and mark their mean."""
     numbers = values.to_numpy()
+    least, colour = _LEAST[values.name]
     edges: list[float] = np.linspace(0, max(least, np.max(numbers)), _BINS + 1).tolist()
     axes.hist(numbers, edges, color=colour)
     mean = float(numbers.mean())
-    said = look.say("mean {value}").format(value=form.format(mean))
+    said = look.say("mean {value}").format(value=f"{mean:.{digits}f}")
     axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--", label=said)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=1.7)
+    axes.legend(**_AT_TOP, handlelength=1.7)
     axes.locator_params(axis="x", nbins=6)
     axes.set(xlabel=look.say(label), ylabel=look.say("Responses"))
 
@@ -99,59 +91,40 @@ def _histogram(
 def _metrics(axes: Axes, found: "pl.DataFrame", look: Look) -> None:
     """Draw cumulative shares, since the bars of several histograms would hide each other."""
     for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
-        values = found[metric].sort().to_numpy()
-        shares = np.arange(1, len(values) + 1) / len(values)
-        at = np.unique(np.linspace(0, len(values) - 1, 500).astype(int))
-        axes.step(
-            values[at], shares[at], dash, where="post", color=colour, label=look.say(metric.title())
-        )
+        values = found[metric].to_numpy()
+        axes.ecdf(values, linestyle=dash, color=colour, label=look.say(metric.title()))
     axes.set(xlabel=look.say("Value"), ylabel=look.say("Cumulative share of responses"))
     axes.set_ylim(0, 1.02)
     not_below_zero(axes, x=True)
-    axes.legend(  # above the panel, where it hides no line
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=len(PARTS),
-        borderaxespad=0.2,
-        columnspacing=1.0,
-        handlelength=1.7,
-        handletextpad=0.4,
-        fontsize=8,
+    axes.legend(
+        **_AT_TOP, ncols=3, columnspacing=1.0, handlelength=1.7, handletextpad=0.4, fontsize=8
     )
 
 
 def _boxes(axes: Axes, found: "pl.DataFrame", questions: list[str], look: Look) -> None:
     parts = found.partition_by("question_id", as_dict=True)
-    boxes = axes.boxplot(
+    line = {"color": COLOURS[0], "linewidth": 0.9}
+    axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],
         tick_labels=[look.name(question, 12) for question in questions],
         widths=0.62,
         patch_artist=True,
         boxprops={"facecolor": "#cfe3f1", "edgecolor": COLOURS[0], "linewidth": 0.9},
         medianprops={"color": COLOURS[1], "linewidth": 1.6},
-        whiskerprops={"color": COLOURS[0], "linewidth": 0.9},
-        capprops={"color": COLOURS[0], "linewidth": 0.9},
+        whiskerprops=line,
+        capprops=line,
         flierprops={"marker": ".", "markersize": 2.5, "markerfacecolor": INK, "markeredgewidth": 0},
     )
     axes.tick_params(axis="x", rotation=90, labelsize=8)
     axes.grid(visible=False, axis="x")
     not_below_zero(axes, y=True)
-    axes.set(xlabel=look.say("Question"), ylabel=look.say("Score"))
+    said = [look.say(word) for word in ("Question", "box: quartiles", "line: median")]
+    axes.set(xlabel="; ".join(said), ylabel=look.say("Score"))
     remark(axes, cut_in_figure(look, QUESTIONS, len(questions), len(parts)))
-    box, median = boxes["boxes"][0], boxes["medians"][0]
-    axes.legend(
-        [box, median],
-        [look.say("box: quartiles"), look.say("line: median")],
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=2,
-        borderaxespad=0.2,
-    )
 
 
 _MOST = 12  # runs in one figure
 _LEVEL = 0.95
-_NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
 def running(sample: Sample, metric: str = "average") -> "pl.DataFrame":
@@ -172,11 +145,11 @@ def running(sample: Sample, metric: str = "average") -> "pl.DataFrame":
     squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
     with np.errstate(invalid="ignore"):
         errors = np.sqrt((squares / (numbers - 1) / numbers).sum(axis=0)) / len(values)
-    reach = [_quantile(len(values) * (n - 1)) for n in numbers.tolist()] * errors
+    student = extras.needed("scipy.stats", "plots").t
+    reach = student.ppf((1 + _LEVEL) / 2, len(values) * (numbers - 1)) * errors
     mean = means.mean(axis=0)
-    table = pl.DataFrame(
-        {"trials": numbers, "mean": mean, "low": mean - reach, "high": mean + reach}
-    )
+    bounds = {"low": mean - reach, "high": mean + reach}
+    table = pl.DataFrame({"trials": numbers, "mean": mean, **bounds})
     return table.with_columns(pl.col("low", "high").fill_nan(None))
 
 
@@ -193,42 +166,24 @@ def convergence(
     if not 1 <= len(samples) <= _MOST:
         raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
     with drawing(**options) as look:
-        columns = 2 if len(samples) == 4 else min(len(samples), 3)
-        rows = math.ceil(len(samples) / columns)
-        width = 1 + (5.4 if columns == 1 else 3.7 * columns)
-        usual = "Convergence over trials"
-        figure = look.figure(look.title, usual, width, 0.9 + 2.7 * rows)
-        panels = figure.subplots(rows, columns, squeeze=False).flatten()
-        for axes, sample in zip(panels, samples, strict=False):
+        across = 2 if len(samples) == 4 else min(len(samples), 3)
+        size = 1 + (5.4 if across == 1 else 3.7 * across), 0.9 + 2.7 * -(-len(samples) // across)
+        figure = look.figure(look.title, "Convergence over trials", *size)
+        for axes, sample in zip(panels(figure, len(samples), across), samples, strict=True):
             _panel(axes, running(sample, metric), sample, look)
-        for axes in panels[len(samples) :]:
-            axes.set_visible(False)
         said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
         figure.supxlabel(said.format(level=f"{100 * _LEVEL:g}"), fontsize=9.5)
         named = look.say("Score" if metric == "average" else metric.title())
         figure.supylabel(named, fontsize=10)
-        description = f"{look.say('Runs')}: {len(samples)}"
-        return finish(figure, description)
+        return finish(figure, f"{look.say('Runs')}: {len(samples)}")
 
 
 def _values_by_trial(sample: Sample, metric: str) -> "np.ndarray":
     """Returns values of shape (questions, trials)."""
-    rows = []
     random = np.random.default_rng(0)
-    for values in sample.values[metric]:
-        shuffled = random.permutation(len(values))
-        ordered = np.empty_like(values)
-        ordered[shuffled] = values
-        rows.append(ordered[: sample.trials])
-    return np.array(rows)
-
-
-def _quantile(freedom: int) -> float:
-    if not freedom:
-        return math.nan
-    if freedom < _NORMAL:
-        return checks.two_sided_quantile(_LEVEL, freedom)
-    return NormalDist().inv_cdf((1 + _LEVEL) / 2)
+    places = [np.argsort(random.permutation(len(each))) for each in sample.values[metric]]
+    shuffled = zip(sample.values[metric], places, strict=True)
+    return np.array([values[order][: sample.trials] for values, order in shuffled])
 
 
 def _panel(axes: Axes, table: "pl.DataFrame", sample: Sample, look: Look) -> None:

@@ -4,15 +4,16 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Unpack
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import Axes, Figure, pl
+from pfgen_rs.lazy import Figure, pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve
+from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_table
 from pfgen_rs.report.plots.points import bounds_of
 
 _AXES = {"step": "Step", "tokens": "Tokens"}
@@ -24,7 +25,7 @@ _MARKED = 60  # points; more of them hide the line
 )
 def _learning(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `learning`."""
-    curves = {path: read_curve(path) for path in request.paths}
+    curves = {path: read_table(Path(path)) for path in request.paths}
     tables = [rows.select(pl.lit(name).alias("series"), pl.all()) for name, rows in curves.items()]
     draw = partial(learning_curves, curves, x=request.x or "step", y=request.y)
     return Plot(pl.concat(tables, how="diagonal_relaxed"), draw)
@@ -39,11 +40,6 @@ def _steps(request: PlotRequest) -> Plot:
     are_lines = steps["series"].n_unique() < min(len(steps), MOST + 1)
     draw = partial(score_steps, inputs.runs)
     return Plot(steps.select(shown), draw, inputs.notes, suits_site=are_lines)
-
-
-def learning_curve(curve: "pl.DataFrame", **options: Any) -> Figure:
-    """Draw one curve, as `learning_curves` does."""
-    return learning_curves({"": curve}, **options)
 
 
 def learning_curves(
@@ -132,41 +128,24 @@ def _draw_lines(
     axes = figure.subplots()
     names = look.names((name for name, _, _ in lines), 40)
     looks = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
-    for name, (_, rows, y), drawn in zip(names, lines, looks, strict=False):
-        _draw_line(axes, rows, (x, y), name, drawn, has_band=y == lines[0][2])
-    y = lines[0][2]
-    said = (
-        look.say("Score (95 % interval)") if y == "score" else look.name(look.say(y.capitalize()))
-    )
+    main, told = lines[0][2], []
+    for name, (_, rows, y), (colour, dash, marker) in zip(names, lines, looks, strict=False):
+        places, values = rows[x].to_numpy(), rows[y].to_numpy()
+        shape = marker if len(rows) <= _MARKED else None
+        axes.plot(places, values, dash, color=colour, marker=shape, markersize=4.5, label=name)
+        if y == "score" and places[0] == 0:
+            axes.axhline(values[0], color=GREY, linewidth=1, linestyle=":", zorder=1)
+        bounds = f"{y}_low", f"{y}_high"
+        if y == main and {*bounds} <= {*rows.columns}:
+            low, high = bounds_of(rows, bounds)
+            if len(rows) == 1:
+                axes.vlines(places, low, high, color=colour, linewidth=1.6)
+            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+        told.append(f"{name} {values[0]:.4f} → {values[-1]:.4f}")
+    score = look.say("Score (95 % interval)")
+    said = score if main == "score" else look.name(look.say(main.capitalize()))
     axes.set(xlabel=look.say(_AXES[x]), ylabel=said)
     figures.not_below_zero(axes, y=True)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     figure.legend(loc="outside lower center", ncols=1 if len(lines) < 3 else 2, handlelength=3.5)
-    told = (
-        f"{name} {rows[y][0]:.4f} → {rows[y][-1]:.4f}"
-        for name, (_, rows, y) in zip(names, lines, strict=True)
-    )
     return figures.finish(figure, f"{look.say('Series')}: {len(lines)}; {'; '.join(told)}")
-
-
-def _draw_line(
-    axes: Axes,
-    rows: "pl.DataFrame",
-    columns: tuple[str, str],
-    name: str,
-    look: tuple[str, str, str],
-    *,
-    has_band: bool,
-) -> None:
-    (x, y), (colour, dash, marker) = columns, look
-    places, values = rows[x].to_numpy(), rows[y].to_numpy()
-    shape = marker if len(rows) <= _MARKED else None
-    axes.plot(places, values, dash, color=colour, marker=shape, markersize=4.5, label=name)
-    if y == "score" and places[0] == 0:
-        axes.axhline(values[0], color=GREY, linewidth=1, linestyle=":", zorder=1)
-    if has_band and {f"{y}_low", f"{y}_high"} <= set(rows.columns):
-        low, high = bounds_of(rows, (f"{y}_low", f"{y}_high"))
-        if len(rows) == 1:
-            axes.vlines(places, low, high, color=colour, linewidth=1.6)
-        else:
-            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -144,12 +144,13 @@ def about_files(
     frame: pages.Frame,
     *,
     unmatched: Sequence[tuple[str, str]] = (),
+    left_out: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> list[tuple[str, bytes]]:
     """Returns the page and its citations, as paths within the site with their contents.
 
-    `unmatched`: names of models that no run has, each with its source. `sources`: where facts about models
-    come from.
+    `unmatched`: names of models that no run has, each with its source. `left_out`: what the site does not
+    use, and why. `sources`: where facts about models come from.
     """
     ordered = sorted(runs, key=lambda run: (-(run.day.toordinal() if run.day else 0), run.name))
     newest = ordered[0].day if ordered else None
@@ -163,6 +164,7 @@ def about_files(
         changes=[(day, list(same)) for day, same in groupby(ordered, key=lambda run: run.day)],
         bibtex=about.bibtex(newest),
         unmatched=unmatched,
+        left_out=left_out,
         sources=sorted(set(sources)),
         version=fixed_part().rpartition(":")[2],
     )

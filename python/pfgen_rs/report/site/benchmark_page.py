@@ -33,6 +33,10 @@ def benchmark_page(
     questions = list(benchmark)
     places = {question.id: place for place, question in enumerate(questions, 1)}
     refusal = _scoring_refusal(benchmark.settings)
+    scoring = [
+        None if refusal else _page_scoring(benchmark, question, samples or {})
+        for question in questions
+    ]
     return pages.render(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
@@ -50,13 +54,7 @@ def benchmark_page(
         places=places,
         is_literal=helpfulness.is_literal,
         refused=refusal,
-        trial={
-            **page_settings(benchmark.settings),
-            "questions": [
-                _page_scoring(benchmark, question, samples or {}) if refusal is None else None
-                for question in questions
-            ],
-        },
+        data={"trial": {**page_settings(benchmark.settings), "questions": scoring}},
     )
 
 

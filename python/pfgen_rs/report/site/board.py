@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pfgen_rs.checkout.entries import LEVEL, Entry
 from pfgen_rs.checkout.leaderboard import model_key, run_labels
+from pfgen_rs.io import source
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.site import model_facts
 from pfgen_rs.report.site.folder import slug
@@ -76,7 +78,7 @@ class Contribution(NamedTuple):
     """What a source adds: columns, their values by names of models as the source has them, and sections.
 
     `groups`: labels of groups of columns that are not the board's own. `curves`: for the drawing of learning
-    curves, each with `name`, `steps`, `values` and `page`.
+    curves, each with `name`, `steps`, `values` and `page`. `notes`: what is left out, for messages.
     """
 
     columns: Sequence[Column] = ()
@@ -85,54 +87,21 @@ class Contribution(NamedTuple):
     benchmark: Benchmark | None = None
     groups: Mapping[str, Text] = MappingProxyType({})
     curves: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
 
 
-GROUPS: Mapping[str, Text] = {
-    "pfgen": ("pfgen-bench", "pfgen-bench"),
-    "categories": ("カテゴリー", "Categories"),
-    "facts": ("モデルの情報", "Facts"),
-    "judges": ("審査", "Judges"),
-    "jpeval": ("llm-jp-eval", "llm-jp-eval"),
-    "training": ("学習", "Training"),
-    "cost": ("費用", "Cost"),
-}
+def _columns(declared: Iterable[dict[str, Any]]) -> tuple[Column, ...]:
+    texts = ("label", "about")
+    return tuple(
+        Column(**(each | {key: tuple(each[key]) for key in texts if key in each}))
+        for each in declared
+    )
+
+
+_OWN = source.read_toml(Path(__file__).with_suffix(".toml"))
+GROUPS: Mapping[str, Text] = {key: (ja, en) for key, (ja, en) in _OWN["groups"].items()}
 """Groups of columns, in their order."""
-
-_OF_RUNS = (
-    Column("score", "pfgen", "number", ("スコア", "Score"), 4, 1),
-    Column("fluency", "pfgen", "number", ("流暢さ", "Fluency"), 3, 1),
-    Column("truthfulness", "pfgen", "number", ("真実性", "Truthfulness"), 3, 1),
-    Column("helpfulness", "pfgen", "number", ("有用性", "Helpfulness"), 3, 1),
-    Column("length", "pfgen", "number", ("長さ", "Length"), 1),
-    Column("trials", "pfgen", "number", ("試行数", "Trials"), 0),
-    Column("mode", "pfgen", "text", ("モード", "Mode")),
-    Column("engine", "pfgen", "text", ("エンジン", "Engine")),
-    Column("date", "pfgen", "date", ("実行日", "Date of the run")),
-)
-_ABOUT_KINDS = (
-    "名前の語による：base・ptはbase、instruct・instruction・inst・chat・sft・dpo・itはinstruct、"
-    "reasoning・thinkingはreasoning。models.tomlの値を優先する。",
-    "By words of the name: base and pt; instruct, instruction, inst, chat, sft, dpo and it; reasoning and "
-    "thinking. models.toml comes first.",
-)
-_FACTS = (
-    Column("organisation", "facts", "text", ("開発元", "Organisation")),
-    Column("parameters", "facts", "number", ("パラメーター数（10億）", "Parameters (billions)"), 1),
-    Column("released", "facts", "date", ("公開日", "Release date")),
-    Column("family", "facts", "text", ("系列", "Family")),
-    Column("kind", "facts", "text", ("種類", "Kind"), about=_ABOUT_KINDS),
-    Column("licence", "facts", "text", ("ライセンス", "Licence")),
-    Column("weights", "facts", "text", ("重み", "Weights")),
-    Column(
-        "price",
-        "cost",
-        "number",
-        ("出力100万トークンの価格", "Price of a million output tokens"),
-        2,
-    ),
-    Column("currency", "cost", "text", ("通貨", "Currency")),
-    Column("price_date", "cost", "date", ("価格の日付", "Date of the price")),
-)
+_OF_RUNS, _FACTS = _columns(_OWN["runs"]), _columns(_OWN["facts"])
 LABELS = {column.key: column.label for column in (*_OF_RUNS, *_FACTS)}
 """Labels of the board's own columns but those of categories."""
 PFGEN = Benchmark("pfgen", GROUPS["pfgen"], "score", 0.0, 1.0)
@@ -176,6 +145,7 @@ class Board:
     categories: Mapping[str, str]
     labels: Mapping[str, str]
     dates: Mapping[str, date]
+    costs: Mapping[str, float]
 
     @property
     def entries(self) -> list[Entry]:
@@ -191,6 +161,7 @@ class Board:
             "score": Value(run.score, low, high),
             "trials": run.num_trials,
             "date": self.dates.get(run.run),
+            "cost": self.costs.get(run.run),
         }
         return own | {f"category:{name}": mean for name, mean in self._category_means(run).items()}
 
@@ -208,15 +179,22 @@ def board_of(
     facts: model_facts.ModelFacts,
     contributions: Iterable[Contribution] = (),
     dates: Mapping[str, date] = MappingProxyType({}),
+    tokens: Mapping[str, float] = MappingProxyType({}),
 ) -> Board:
     """Returns the board of runs, best first, with what other sources contribute.
 
     Names in contributions are those of the runs' models or of models without runs; which names mean the same
-    model has been decided. `dates`: when runs answered, by run.
+    model has been decided. `dates`: when runs answered, `tokens`: how many tokens their answers have, by run.
     """
     given = list(contributions)
     categories = {q.id: q.category for q in benchmark or () if q.category}
     models = _models(entries, given, facts)
+    costs = {
+        run.run: cost
+        for model in models
+        for run in model.runs
+        if (cost := run_cost(tokens.get(run.run), model.values)) is not None
+    }
     own = [
         *_OF_RUNS,
         *(
@@ -238,6 +216,7 @@ def board_of(
         categories,
         run_labels(entries),
         dates,
+        costs,
     )
 
 
@@ -278,6 +257,12 @@ def facts_of(facts: model_facts.ModelFacts, names: Sequence[str]) -> dict[str, C
     if isinstance(price := found.get("price"), model_facts.Price):
         found |= {"price": price.amount, "currency": price.currency, "price_date": price.date}
     return found
+
+
+def run_cost(tokens: float | None, known: Mapping[str, Any]) -> float | None:
+    """Returns what the output of a run costs in US dollars by its model's values; `None` if unknown."""
+    price = known.get("price") if known.get("currency") == "USD" else None
+    return None if tokens is None or price is None else float(tokens * price / 1e6)
 
 
 def full_name(entry: Entry) -> str:

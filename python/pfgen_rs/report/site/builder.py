@@ -221,13 +221,15 @@ class Site:
         path, script = models_page.model_script()
         self._write_part("models", "", {path: script})
         for model in self.board.models:
-            runs = [[run.run, repr(run), paths.get(run.run)] for run in model.runs]
-            dates = [str(self.board.dates.get(run.run)) for run in model.runs]
+            runs = [
+                [run.run, run.signature, repr(self.board.run_values(run)), paths.get(run.run)]
+                for run in model.runs
+            ]
             pages = [
                 section.path for section in self.board.sections if model.name in section.models
             ]
             columns = [column for column in self.board.columns if column.key in model.values]
-            own = digest_of(key, model.name, runs, dates, pages, repr((model.values, columns)))
+            own = digest_of(key, model.name, runs, pages, repr((model.values, columns)))
             if self.folder.kept(f"model {model.slug}", own) is None:
                 page = models_page.model_page(
                     model, self.board, frame=frame.of(model.page), pages=paths
@@ -292,7 +294,11 @@ class Site:
 
     def _write_plots(self, benchmark: QuestionSet, key: str, frame: Frame) -> None:
         entries = self.board.entries
-        known = {run.run: model.values for model in self.board.models for run in model.runs}
+        known = {
+            run.run: {**model.values, "cost": self.board.costs.get(run.run)}
+            for model in self.board.models
+            for run in model.runs
+        }
         key = digest_of(key, plots_page.plots_key(entries, known))
         if self.folder.kept("plots", key) is not None:
             return

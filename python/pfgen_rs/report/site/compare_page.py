@@ -175,7 +175,9 @@ def comparison_page(
         most=most,
         metrics=METRICS,
         explained=unknown.explained(name for each in benchmark for name in each.sources),
-        data={"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON},
+        data={
+            "compare": {"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON}
+        },
         payloads=payloads or {},
     )
 

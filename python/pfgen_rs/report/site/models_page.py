@@ -20,9 +20,9 @@ LEADERS = 15
 
 _DRAWING = (
     *("statistics", "flips", "ranking", "board", "table_export"),
-    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds"),
+    *("drawings", "drawings_marks", "drawings_scatter", "drawings_kinds", "drawings_curves"),
 )
-_TABLE = ("cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
+_TABLE = ("charts", "cells", "table_columns", "filters", "virtual", "weights", "tray", "models")
 MODELS_PARTS = (*_DRAWING, *_TABLE)
 """What the table of models is made of."""
 _MODEL = (*_DRAWING, "section", "model")
@@ -46,7 +46,6 @@ def overview_page(
         leaders=leaders(board),
         is_complete=is_complete,
         lead=lead,
-        data={"board": BOARD, "means": MEANS},
     )
 
 
@@ -62,9 +61,8 @@ def models_page(board: Board, *, frame: Frame, comparison: str | None, is_comple
         frame=frame,
         here="models",
         rows=list(_table_rows(board)),
-        comparison=comparison,
-        most_compared=MOST_COMPARED,
         is_complete=is_complete,
+        data={"comparison": {"page": comparison, "most": MOST_COMPARED}},
     )
 
 
@@ -108,7 +106,7 @@ def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, 
         shown_value=shown_value,
         pages=pages,
         sections=[s for s in board.sections if model.name in s.models],
-        data={"board": BOARD, "means": MEANS, "model": model.slug},
+        data={"page": {"model": model.slug}},
     )
 
 

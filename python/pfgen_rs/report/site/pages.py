@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -92,7 +93,7 @@ class _Assets:
     is_shared: bool = False
 
     def policy(self, *, images: bool) -> str:
-        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`).
+        """The content security policy: exactly these texts, and scripts and workers that they make.
 
         `images`: also images that are files of the site, from a server or from disk.
         """
@@ -101,7 +102,7 @@ class _Assets:
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
             f"img-src {_IMAGES if images else 'data:'}; "
-            "connect-src 'none'; base-uri 'none'; form-action 'none'"
+            "connect-src 'none'; worker-src blob:; base-uri 'none'; form-action 'none'"
         )
 
 
@@ -112,6 +113,8 @@ def render(
     frame: Frame = ALONE,
     images: bool = False,
     script: str | None = None,
+    data: Mapping[str, Any] = MappingProxyType({}),
+    payloads: Mapping[str, Any] = MappingProxyType({}),
     **context: Any,
 ) -> bytes:
     """Render `templates/{template}.html.j2` with the assets of `parts` and those of all pages.
@@ -119,15 +122,17 @@ def render(
     A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `frame`: what the
     site gives its pages. `images`: whether the page shows images that are files. `script`: path within the
     site of the file that `shared_script` made of the same parts; without it the page has scripts and strings
-    itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
+    itself. `data` and `payloads`: by name, for scripts (`payload.data_block`, `payload.inline`), where the
+    payloads are not in files of their own. All values are escaped; missing ones raise
+    `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (template,)))
     assets = _assets(names, script, frame.look.style)
     texts = strings(names)
     found = _environment().get_template(f"{template}.html.j2")
     context["policy"] = assets.policy(images=images or frame.look.logo is not None)
-    page = found.render({**frame._asdict(), **context}, assets=assets, icon=_icon(), t=texts)
-    return page.encode()
+    context |= {"data": data, "payloads": payloads, "assets": assets, "icon": _icon(), "t": texts}
+    return found.render({**frame._asdict(), **context}).encode()
 
 
 @cache
@@ -194,6 +199,11 @@ def vendored() -> list[tuple[str, bytes]]:
     return [(f"assets/vendor/{file.name}", file.read_bytes()) for file in folder.iterdir()]
 
 
+def library() -> list[str]:
+    """Returns the parts of pages outside of a site that draw: the same libraries."""
+    return [path.removeprefix("assets/").removesuffix(".js") for path, _ in vendored()]
+
+
 @cache
 def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""
@@ -224,6 +234,7 @@ LANGUAGES = ("ja", "en")
 _SPAN = Markup('<span data-t="{}">{}</span>')
 _SPAN_WITH = Markup('<span data-t="{}" data-t-args="{}">{}</span>')
 _BOTH = Markup('<span class="both"><span lang="ja">{}</span><span lang="en">{}</span></span>')
+_OPTION = Markup('<option value="{}" data-t="{}">{}</option>')
 _ATTRIBUTE = Markup('{}="{}" data-t-{}="{}"')
 
 Table = Mapping[str, Mapping[str, str]]
@@ -253,6 +264,11 @@ class Strings:
     def of(self, attribute: str, key: str) -> Markup:
         """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""
         return _ATTRIBUTE.format(attribute, self.text(key), attribute, key)
+
+    def options(self, prefix: str, *values: str) -> Markup:
+        """Returns choices with these values, named by the strings with a prefix, for a `select`."""
+        each = ((value, prefix + value, self.text(prefix + value)) for value in values)
+        return Markup("").join(_OPTION.format(*one) for one in each)
 
     def text(self, key: str, language: str = LANGUAGES[0], **values: Any) -> str:
         """Returns a string in one language."""

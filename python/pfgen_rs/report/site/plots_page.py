@@ -1,8 +1,7 @@
 """The page of a site with figures of all its runs, each as SVG and with its numbers as CSV."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -10,10 +9,9 @@ from pfgen_rs import PlotError, Question
 from pfgen_rs.checkout.entries import Entry, entries_frame
 from pfgen_rs.drawing.figures import SVG_DPI, themed_svg
 from pfgen_rs.drawing.style import Language, available, drawn_with
-from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
-from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
+from pfgen_rs.report.plots.inputs import Inputs, PlotRequest, named_runs
 from pfgen_rs.report.site.pages import ALONE, Frame, render
 
 PLOTS_PAGE = "plots/index.html"
@@ -27,31 +25,13 @@ Known = Mapping[str, Mapping[str, Any]]
 """What is known of the model of each run, by run and column of the board."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _SiteRequest(PlotRequest):
     """What a site has of its runs."""
 
-    entries: Sequence[Entry] = ()
-    questions: Iterable[Question] = ()
-    metadata_hash: str = ""
-    known: Known = field(default_factory=dict)
-
-    @cached_property
-    def inputs(self) -> Inputs:
-        return Inputs(named_runs(entries_frame(self.entries)))
-
-    @property
-    def category_scores(self) -> CategoryScores:
-        names = dict(self.inputs.runs.select("run", "name").iter_rows())
-        same = [e for e in self.entries if e.metadata_hash == self.metadata_hash]
-        rows = [(names[e.run], key, mean) for e in same for key, mean in e.questions.items()]
-        if not rows:
-            raise PlotError("nothing to draw: no run has these questions")
-        return (
-            pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row"),
-            {question.id: question.category or None for question in self.questions},
-            {names[e.run]: e.score for e in same},
-        )
+    inputs: Inputs
+    questions: tuple[Sequence[Question], str]
+    known: Known
 
 
 def are_plottable(entries: Sequence[Entry]) -> bool:
@@ -79,10 +59,11 @@ def plots_files(
     are left out. In figures with a row for each run, there are the 40 best or fewer. `known`: for figures of
     facts about models. Time: about 0.5 to 1 s a figure.
     """
-    request = _SiteRequest(
-        (), known=known, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
-    )
-    yield _TABLE, csv_of(entries_frame(entries))
+    table = entries_frame(entries)
+    yield _TABLE, csv_of(table)
+    inputs = Inputs(named_runs(table), entries=entries)
+    questions = list(benchmark), benchmark.metadata_hash
+    request = _SiteRequest((), inputs=inputs, questions=questions, known=known)
     shown = []
     for kind in plot_kinds().values():
         plot = _plot_of_page(kind, request)
@@ -90,13 +71,8 @@ def plots_files(
             images, files = _images(kind.name, plot)
             yield from files
             yield f"plots/{kind.name}.csv", csv_of(plot.table)
-            shown.append(
-                {
-                    **_about(kind, plot),
-                    "images": images,
-                    "runs": plot.table["name"].n_unique(),
-                }
-            )
+            runs = plot.table["name"].n_unique()
+            shown.append({**_about(kind), "images": images, "runs": runs})
     page = render(
         "plots",
         images=True,
@@ -125,9 +101,9 @@ def _top(kind: PlotKind) -> int | None:
     return kind.top and min(kind.top, _TOP)
 
 
-def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
+def _about(kind: PlotKind) -> dict[str, str]:
     """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
-    top = f" --top {_top(kind)}" if plot is not None and plot.is_cut else ""
+    top = f" --top {_top(kind)}" if kind.top else ""
     files = f"--out {kind.name}.svg --csv {kind.name}.csv"
     command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
     return {"kind": kind.name, "summary": kind.summary, "command": command}

@@ -73,12 +73,18 @@ def run_page(
     """
     estimates, result = view.metrics.values(), view.result
     sources = {source for question in result.benchmark for source in question.sources}
+    questions = [{"number": r.number, "name": r.name, "text": r.text} for r in view.questions]
+    data = {
+        "reading": reading(result.benchmark.settings),
+        "answers": answers_file(folder),
+        "questions": questions,
+    }
     return pages.render(
         "run",
         parts=_PARTS,
         script=script,
         frame=frame,
-        here="",
+        here="models",
         slug=folder.rpartition("/")[2],
         signature=result.signature,
         view=view,
@@ -90,13 +96,7 @@ def run_page(
         axis=charts.Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
         explained=explained(sources),
         config=_config(result.config or {}),
-        data={
-            "reading": reading(result.benchmark.settings),
-            "answers": answers_file(folder),
-            "questions": [
-                {"number": row.number, "name": row.name, "text": row.text} for row in view.questions
-            ],
-        },
+        data={"run": data},
         payloads=payloads or {},
     )
 

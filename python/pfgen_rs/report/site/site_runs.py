@@ -1,9 +1,10 @@
 """The runs of a site: their entries, when they answered, and how they are scored again for their pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout import rescoring
@@ -15,18 +16,36 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, GENERATION, run_date
 from pfgen_rs.questions.examples import read_examples
 from pfgen_rs.report import most_shown
-from pfgen_rs.report.site.builder import ScoredRuns
-from pfgen_rs.report.site.folder import digest_of, files_digest
+from pfgen_rs.report.site.board import Contribution, board_of
+from pfgen_rs.report.site.builder import ScoredRuns, Site, given_runs
+from pfgen_rs.report.site.folder import SiteFolder, digest_of, files_digest
+from pfgen_rs.report.site.model_facts import ModelFacts
+from pfgen_rs.runs.generation import output_tokens
 
 
 class SiteRuns(NamedTuple):
-    """What a site needs of its runs: values as for `builder.Site` and `board.board_of`."""
+    """What a site needs of its runs, if it has any: values as for `builder.Site` and `board.board_of`."""
 
-    entries: Sequence[Entry]
-    dates: Mapping[str, date]
-    scored: ScoredRuns
-    samples: Mapping[str, str]
-    answers_per_question: int
+    benchmark: Benchmark | None = None
+    entries: Sequence[Entry] = ()
+    dates: Mapping[str, date] = MappingProxyType({})
+    scored: ScoredRuns = given_runs({})
+    samples: Mapping[str, str] = MappingProxyType({})
+    answers_per_question: int = 0
+    tokens: Mapping[str, float] = MappingProxyType({})
+
+    def site(
+        self,
+        folder: SiteFolder,
+        facts: ModelFacts,
+        contributions: Iterable[Contribution] = (),
+        **more: Any,
+    ) -> Site:
+        """Returns the site of these runs and of what other sources contribute; `more`: as for `Site`."""
+        known = self.dates, self.tokens
+        board = board_of(self.entries, self.benchmark, facts, contributions, *known)
+        shown = self.answers_per_question
+        return Site(folder, board, self.benchmark, self.samples, shown, **more)
 
 
 def site_runs(
@@ -47,8 +66,10 @@ def site_runs(
     for run in published:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
+    tokens = {run: output_tokens(folders[run].folder) for run in folders}
     days = {run: run_date(folders[run].folder) for run in folders}
     return SiteRuns(
+        benchmark,
         found,
         {run: day for run, day in days.items() if day is not None},
         ScoredRuns(
@@ -59,6 +80,7 @@ def site_runs(
         ),
         {} if data is None else _example_answers(data / EXAMPLES),
         most_shown(len(answered)),
+        {run: count for run, count in tokens.items() if count is not None},
     )
 
 

@@ -8,21 +8,19 @@ messages. Other packages add theirs by an entry point of the group `pfgen_rs.sit
 """
 
 import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError, meant, unreadable
 from pfgen_rs.registry import Registry
 from pfgen_rs.report.site.board import Contribution, Section
 from pfgen_rs.report.site.folder import MARKER, digest_of, slug
 from pfgen_rs.report.site.own_page import INDEX
 from pfgen_rs.report.site.pages import Frame
 
-_LOG = logging.getLogger(__name__)
 _DEEPEST = 8  # folders within folders in which results are looked for
 _LARGEST_JSON = 4 << 20  # bytes: larger files are results with outputs, no tables
 
@@ -35,10 +33,19 @@ class Given(NamedTuple):
 
 
 def given(text: str | os.PathLike[str]) -> Given:
-    """Returns what `FILE` or `FILE:COLUMN` names; a path that exists is one, colons and all."""
+    """Returns what `FILE` or `FILE:COLUMN` names; a path that exists is one, colons and all.
+
+    Raises `InputError` if there is none.
+    """
     path = Path(text)
     before, colon, column = os.fspath(text).rpartition(":")
-    return Given(Path(before), column) if colon and before and not path.exists() else Given(path)
+    if colon and before and not path.exists():
+        path = Path(before)
+    if path.exists():
+        return Given(path, column if path != Path(text) else None)
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    near = meant(path.name, [each.name for each in beside])
+    raise InputError(f"no such file or folder{near}", path=path)
 
 
 Reader = Callable[[Sequence[Given]], Iterable[tuple[str, Contribution]]]
@@ -85,20 +92,17 @@ def section(
     return Section(nav, title, f"{nav}/{slug(title)}/{INDEX}", state(paths), files, models)
 
 
-def find(given: Iterable[Given]) -> dict[str, list[Given]]:
+def find(given: Iterable[Given]) -> tuple[dict[str, list[Given]], list[Path]]:
     """Returns what is to be read, by kind: the paths, and of folders of no kind the folders within them.
 
     Files are of a kind where they are given themselves, and in folders if the kind says so: what else lies
-    in folders is no table. Folders
-    without results are passed over, with a warning. Raises `InputError` for paths that do not exist, for
-    files of no kind, and where there is nothing of any kind.
+    in folders is no table. Also returns folders without results. Raises `InputError` for files of no kind,
+    and where there is nothing of any kind.
     """
     sources = _registry.usable()
     found: dict[str, dict[Path, Given]] = {}
     nothing: list[Path] = []
     for each in given:
-        if not each.path.exists():
-            raise InputError("no such file or folder", path=each.path)
         kinds = [*_kinds(each, sources.values(), _DEEPEST)]
         if not kinds:
             nothing.append(each.path)
@@ -107,9 +111,7 @@ def find(given: Iterable[Given]) -> dict[str, list[Given]]:
     if unusable := [path for path in nothing if not found or path.is_file()]:
         known = "; ".join(f"{own.name}: {own.about}" for own in sources.values())
         raise InputError(f"no results that a site takes, which are {known}", path=unusable[0])
-    for path in nothing:
-        _LOG.warning("%s: no results in this folder yet: passed over", path)
-    return {kind: list(own.values()) for kind, own in found.items()}
+    return {kind: list(own.values()) for kind, own in found.items()}, nothing
 
 
 def _kinds(given: Given, sources: Iterable[Source], depth: int) -> Iterator[tuple[str, Given]]:

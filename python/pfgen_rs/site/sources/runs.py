@@ -10,6 +10,7 @@ from pfgen_rs.checkout.checkout import DATA, Run, find_runs, is_checkout
 from pfgen_rs.checkout.published import Published, read_published
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import CONFIG, RESULT, output_names, run_file
+from pfgen_rs.io.source import read_config
 from pfgen_rs.questions.question import file_digest
 from pfgen_rs.report.site.board import Contribution
 from pfgen_rs.site.sources import Given, site_source
@@ -86,16 +87,17 @@ def _all_runs(paths: Sequence[Path]) -> Iterator[Run]:
 
 
 def _current(run: Run, benchmark: Benchmark) -> Published | PfgenError:
-    """Returns a run's result if it is of its answers, or of other questions; otherwise why not."""
+    """Returns a run's result if it is of its files, or of other questions; otherwise why not."""
     try:
         found = read_published(run.folder, run.name)
         answers = run.responses
         if answers is None or found.result["metadata_hash"] != benchmark.metadata_hash:
             return found
-        if found.result.get("input_hash") == file_digest(answers.read_bytes()):
+        is_named = read_config(str(answers)) in (None, found.config)
+        if is_named and found.result.get("input_hash") == file_digest(answers.read_bytes()):
             return found
     except InputError as error:
         return error
     except OSError as error:
         return InputError(str(error), path=run.folder)
-    return InputError("its answers have changed since it was scored", path=run.folder / RESULT)
+    return InputError("its answers or config.json have changed", path=run.folder / RESULT)

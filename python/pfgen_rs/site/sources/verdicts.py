@@ -9,7 +9,12 @@ from pfgen_rs.io import run_files
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.judge import pages
 from pfgen_rs.judge.agreement import bradley_terry
-from pfgen_rs.judge.verdict_folder import VerdictFolder, default_rule, read_verdicts
+from pfgen_rs.judge.verdict_folder import (
+    VerdictFolder,
+    coverage_notes,
+    default_rule,
+    read_verdicts,
+)
 from pfgen_rs.lazy import pl
 from pfgen_rs.report.site.board import Benchmark, Cell, Column, Contribution, Section, Value
 from pfgen_rs.report.site.pages import Frame
@@ -84,7 +89,7 @@ def _contribution(path: Path, name: str) -> Contribution:
     [read] = read_verdicts([path])
     rule = default_rule([read])
     if read.decisions[rule].null_count() == len(read.decisions):
-        return Contribution()  # nothing is decided yet
+        return Contribution(notes=["no pair is decided yet", *coverage_notes([read])])
     try:
         ranking = bradley_terry.rank(read.decisions, rule=rule, with_strengths=False)
     except InputError as error:
@@ -94,6 +99,7 @@ def _contribution(path: Path, name: str) -> Contribution:
         _columns(key, name, ranking),
         {row["model"]: _row(key, row, ranking.head_to_head) for row in ranking.models.to_dicts()},
         benchmark=Benchmark(key, (name, name), key, 0.0, 1.0),
+        notes=coverage_notes([read], rule),
     )
 
 

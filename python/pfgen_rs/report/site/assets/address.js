@@ -34,13 +34,41 @@
   /** Whether changes of a field are a step: typing is one as a whole. Call it with whether a change was typed. */
   pfgen.address.steps = () => {
     let wasTyped = false;
-    addEventListener("popstate", () => {
-      wasTyped = false;
-    });
+    addEventListener("popstate", () => (wasTyped = false));
     return (isTyped) => {
       const isStep = !(isTyped && wasTyped);
       wasTyped = isTyped;
       return isStep;
+    };
+  };
+
+  /** The value of a field on a page that has just been loaded, and now; that of a box is "" unless it is ticked. */
+  const initial = (field) => {
+    if (field.type === "checkbox") return field.defaultChecked ? field.value : "";
+    if (!field.options) return field.defaultValue;
+    return ([...field.options].find((each) => each.defaultSelected) ?? field.options[0]).value;
+  };
+  const now = (field) => (field.type !== "checkbox" || (field.checked && !field.disabled) ? field.value : "");
+
+  /**
+   * Fields as an address has them. `values()`: by name, "" for what is as at first, "-" for nothing where there was something,
+   * and those of ticked boxes of a name together; `recall(get)`: fills them with what `get` gives.
+   */
+  pfgen.fields = (fields) => {
+    const joined = (of, name) => fields.filter((field) => field.name === name).map(of).filter(Boolean).join(" ");
+    const told = (name) => (joined(now, name) === joined(initial, name) ? "" : joined(now, name) || "-");
+    const fill = (field, given) => {
+      if (field.type === "checkbox") {
+        field.checked = given ? given.split(" ").includes(field.value) : field.defaultChecked;
+        return;
+      }
+      const isNothing = given === "-" && initial(field) !== "";
+      field.value = isNothing ? "" : given || initial(field);
+      if (!field.value && !isNothing) field.value = initial(field); // no such choice
+    };
+    return {
+      values: () => Object.fromEntries(fields.map(({ name }) => [name, told(name)])),
+      recall: (get) => fields.forEach((field) => fill(field, get(field.name))),
     };
   };
 

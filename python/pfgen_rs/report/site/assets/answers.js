@@ -65,23 +65,15 @@
   const mark = (ends) => element("span", { class: "cut" }, ...ends.flatMap(({ metric, source }, i) =>
     [i ? " " : "", tr(`cut_${metric}`), source === null ? "" : pfgen.shown(source)]));
 
-  /** Whether each character lies in a found place of the search. */
-  const hits = (answer, query) => {
-    const found = new Set();
+  /** The places of characters in what a search finds. */
+  const hits = ({ characters }, query) => {
     const wanted = Array.from(query);
-    for (let i = 0; wanted.length && i + wanted.length <= answer.characters.length; i += 1) {
-      if (wanted.every((c, j) => answer.characters[i + j] === c)) wanted.forEach((_, j) => found.add(i + j));
-    }
-    return found;
+    const starts = [...characters.keys()].filter((i) => wanted.length > 0 && wanted.every((c, j) => characters[i + j] === c));
+    return new Set(starts.flatMap((i) => wanted.map((_, j) => i + j)));
   };
 
-  const rest = (characters) => {
-    const body = element("p", { class: "text unread" });
-    const details = element("details", {
-      ontoggle: () => body.hasChildNodes() || body.append(...pfgen.shownNodes(characters.join(""))),
-    }, element("summary", {}, tr("rest", { n: characters.length })), body);
-    return details;
-  };
+  const rest = (characters) => pfgen.folded(tr("rest", { n: characters.length }),
+    () => [element("p", { class: "text unread" }, ...pfgen.shownNodes(characters.join("")))]);
 
   /** The text of an answer: an element a character, which others may mark (`classes(i)`). */
   pfgen.answerText = (answer, table, reading, { query = "", classes = () => "" } = {}) => {
@@ -93,15 +85,13 @@
     const text = element("p", { class: "text shaded", lang: "ja" });
     cover.forEach(({ level }, i) => {
       if (ends.has(i)) text.append(mark(ends.get(i)));
-      const names = [`l${level}`, i >= counted ? "unread" : "", found.has(i) ? "hit" : "", classes(i)];
-      text.append(element("span", { class: names.filter(Boolean).join(" "), "data-i": i },
-        ...pfgen.shownNodes(answer.characters[i])));
+      const names = [`l${level}`, i >= counted ? "unread" : "", found.has(i) ? "hit" : "", classes(i)].filter(Boolean).join(" ");
+      text.append(element("span", { class: names, "data-i": i }, ...pfgen.shownNodes(answer.characters[i])));
     });
     if (!cover.length) text.append(element("span", { class: "quiet" }, tr("empty_answer")));
     const more = answer.characters.slice(cover.length);
-    const place = element("div", { class: "answer-text" }, text, ...(more.length ? [rest(more)] : []));
-    if (cover.length) place.append(pfgen.inspector(answer, text, cover, table));
-    return place;
+    return element("div", { class: "answer-text" }, text, ...(more.length ? [rest(more)] : []),
+      ...(cover.length ? [pfgen.inspector(answer, text, cover, table)] : []));
   };
 
   const ruleStatus = (rule) => (rule.met ? "rule_met" : rule.position < 0 ? "rule_missed" : "rule_late");
@@ -124,17 +114,16 @@
 
   const lost = (value) => (value > 0 ? `−${value.toFixed(4)}` : "0");
 
-  const row = (reading) => (part) => element("tr", {},
-    element("th", { scope: "row" }, tr(part.metric), part.source === null ? "" : " ", part.source === null ? "" : pfgen.shown(part.source)),
-    ...[part.share.toFixed(4), part.cut, `× ${pfgen.discount(reading, part.cut).toFixed(2)}`, lost(cost(reading, part))]
-      .map((value) => element("td", { class: "number" }, String(value))));
+  const row = (reading) => (part) => [
+    element("th", { scope: "row" }, tr(part.metric), ...(part.source === null ? [] : [" ", pfgen.shown(part.source)])),
+    ...pfgen.figures([part.share.toFixed(4), part.cut, `× ${pfgen.discount(reading, part.cut).toFixed(2)}`, lost(cost(reading, part))])];
 
-  const breakdown = (answer, reading) => element("details", { class: "breakdown" },
-    element("summary", {}, tr("details")),
-    element("div", { class: "scroll" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...["metric_source", "value", "cut", "factor", "cost"].map((key, i) =>
-        element("th", { scope: "col", class: i ? "number" : "" }, tr(key))))),
-      element("tbody", {}, ...answer.parts.map(row(reading))))));
+  const breakdown = (answer, reading) => {
+    const others = ["value", "cut", "factor", "cost"].map((key) => tr(key));
+    const head = [element("th", { scope: "col" }, tr("metric_source")), ...pfgen.figures(others, "th", { scope: "col" })];
+    return element("details", { class: "breakdown" }, element("summary", {}, tr("details")),
+      element("div", { class: "scroll" }, pfgen.table({}, null, head, answer.parts.map(row(reading)))));
+  };
 
   /** The figures of an answer in a line, what the discount cost, and all of it in a table. */
   pfgen.answerFigures = (answer, reading) => {
@@ -148,11 +137,11 @@
   };
 
   /** What the shades and marks mean. */
-  pfgen.legend = () => element("div", { class: "legend" },
-    element("p", {}, tr("legend")),
-    element("ul", {},
-      ...[0, 1, 2, 3, 4, 5].map((level) => element("li", {},
-        element("span", { class: "shaded" }, element("span", { class: `l${level}`, "aria-hidden": "true", lang: "ja" }, "文字")), " ", tr(`level_${level}`))),
-      element("li", {}, element("span", { class: "shaded" }, element("span", { class: "l2 unread", "aria-hidden": "true", lang: "ja" }, "文字")), " ", tr("legend_unread")),
-      element("li", {}, element("span", { class: "cut", "aria-hidden": "true" }, tr("cut_fluency")), " ", tr("legend_cut"))));
+  pfgen.legend = () => {
+    const shaded = (look) => element("span", { class: "shaded" }, element("span", { class: look, lang: "ja" }, "文字"));
+    const known = [0, 1, 2, 3, 4, 5].map((level) => [shaded(`l${level}`), `level_${level}`]);
+    known.push([shaded("l2 unread"), "legend_unread"], [element("span", { class: "cut" }, tr("cut_fluency")), "legend_cut"]);
+    const items = known.map(([look, key]) => element("li", {}, pfgen.filled(look, { "aria-hidden": "true" }, []), " ", tr(key)));
+    return element("div", { class: "legend" }, element("p", {}, tr("legend")), element("ul", {}, ...items));
+  };
 })();

@@ -1,132 +1,85 @@
 // Benchmark page: reference answers, loaded when a question's are opened, with a search for any n-gram.
 (() => {
-  const PAGE = 20;
+  const { element, figures, shownNodes, tr } = pfgen;
 
   /** What the search looks through: tokens are ids between spaces, so that 12 is not found in 112. */
   const searchable = (data) => (data.tokens ? (text) => ` ${text} ` : (text) => text);
 
-  const flat = (data) => data.answers.flatMap((answers, source) =>
-    answers.map((text, number) => ({ text, source, number: number + 1 })));
-
   /** Nodes of a text with every occurrence of a pattern (not overlapping) marked. */
   const marked = (text, pattern) => {
-    if (!pattern) return pfgen.shownNodes(text);
-    return text.split(pattern).flatMap((part, i) =>
-      [...(i ? [pfgen.element("mark", {}, ...pfgen.shownNodes(pattern))] : []), ...pfgen.shownNodes(part)]);
+    if (!pattern) return shownNodes(text);
+    return text.split(pattern).flatMap((part, i) => [...(i ? [element("mark", {}, ...shownNodes(pattern))] : []), ...shownNodes(part)]);
   };
 
-  const cells = (tag, attributes, values) => values.map((value) => pfgen.element(tag, attributes, value));
-
   const percent = (n, all) => `${((100 * n) / all || 0).toFixed(1)} %`;
+  const field = (key, control) => element("label", { class: "field" }, tr(key), control);
 
-  /** A table: headings (names of strings, or nodes), rows of cells, the first of which names the row. */
-  const tableOf = (caption, headings, rows) => pfgen.element("div", { class: "scroll inner" }, pfgen.element("table", {},
-    pfgen.element("caption", {}, caption),
-    pfgen.element("thead", {}, pfgen.element("tr", {},
-      ...headings.map((h, i) => pfgen.element("th", { scope: "col", class: i ? "number" : null }, h)))),
-    pfgen.element("tbody", {}, ...rows.map(([first, ...others]) => pfgen.element("tr", {},
-      pfgen.element("th", { scope: "row" }, first), ...cells("td", { class: "number" }, others))))));
+  /** A table: headings (nodes or texts), rows of a name and figures. */
+  const tableOf = (caption, [first, ...others], rows) => element("div", { class: "scroll inner" }, pfgen.table({}, caption,
+    [element("th", { scope: "col" }, first), ...figures(others, "th", { scope: "col" })],
+    rows.map(([name, ...values]) => [element("th", { scope: "row" }, name), ...figures(values)])));
 
-  class References {
-    constructor(place, data) {
-      this.data = data;
-      this.all = flat(data);
-      this.page = 0;
-      this.results = pfgen.element("div");
-      this.counts = pfgen.element("div");
-      this.grams = pfgen.element("div");
-      place.append(this.controls(), pfgen.element("div", { class: "pair" }, this.results,
-        pfgen.element("div", {}, this.counts, this.lengths(), this.grams)));
-      this.search("");
-      this.listGrams();
-    }
+  /** The references of a question in `place`. */
+  const references = (place, data) => {
+    const { sources, answers, ngrams } = data;
+    const all = answers.flatMap((own, source) => own.map((text, number) => ({ text, source, number: number + 1 })));
+    const [heading, list] = [element("p", { role: "status" }), element("ol")];
+    const [pager, counts, grams] = [element("div", { class: "pages" }), element("div"), element("div")];
+    let pattern = "";
 
-    controls() {
-      const changed = pfgen.later(() => this.search(this.input.value));
-      this.input = pfgen.element("input", { type: "search", lang: "ja", autocomplete: "off", spellcheck: "false", oninput: changed });
-      this.source = pfgen.element("select", { onchange: () => this.search(this.pattern) },
-        pfgen.element("option", { value: "", "data-t": "any_source" }, pfgen.t("any_source")),
-        ...this.data.sources.map((name, i) => pfgen.element("option", { value: i }, pfgen.plain(name))));
-      const field = (key, control) => pfgen.element("label", { class: "field" }, pfgen.tr(key), control);
-      return pfgen.element("div", { class: "tools", role: "search" }, field("search_references", this.input), field("source", this.source));
-    }
-
-    lengths() {
-      this.length = pfgen.element("select", { onchange: () => this.listGrams() },
-        ...Object.keys(this.data.ngrams).map((n) => pfgen.element("option", { value: n, selected: n === "4" }, n)));
-      return pfgen.element("label", { class: "field" }, pfgen.tr("ngram_length"), this.length);
-    }
-
-    search(text) {
-      const pattern = this.data.tokens ? text.trim() : text;
-      const inside = searchable(this.data);
+    const search = (text) => {
+      pattern = data.tokens ? text.trim() : text;
+      const inside = searchable(data);
       const wanted = pattern && inside(pattern);
-      this.pattern = pattern;
-      this.found = this.all.filter(({ text }) => !wanted || inside(text).includes(wanted));
-      const chosen = this.source.value;
-      this.visible = this.found.filter(({ source }) => chosen === "" || source === Number(chosen));
-      this.page = 0;
-      this.count();
-      this.list();
-    }
-
-    count() {
-      const { sources, answers } = this.data;
+      const found = all.filter((answer) => !wanted || inside(answer.text).includes(wanted));
+      const shown = found.filter(({ source }) => chosen.value === "" || source === Number(chosen.value));
       const rows = sources.map((name, i) => {
-        const n = this.found.filter(({ source }) => source === i).length;
+        const n = found.filter(({ source }) => source === i).length;
         return [pfgen.plain(name), n.toLocaleString("en"), percent(n, answers[i].length)];
       });
-      const headings = ["source", "containing", "share"].map((key) => pfgen.tr(key));
-      this.counts.replaceChildren(...(this.pattern ? [tableOf(pfgen.tr("by_source"), headings, rows)] : []));
-    }
+      counts.replaceChildren(...(pattern ? [tableOf(tr("by_source"), ["source", "containing", "share"].map((key) => tr(key)), rows)] : []));
+      heading.replaceChildren(tr(pattern ? "matches" : "all_answers", { n: shown.length, all: all.length, text: pattern }));
+      show(shown);
+    };
 
-    list() {
-      const first = this.page * PAGE;
-      const items = this.visible.slice(first, first + PAGE).map((answer) => pfgen.element("li", {},
-        pfgen.element("span", {}, `${pfgen.plain(this.data.sources[answer.source])} ${answer.number}`),
-        pfgen.element("div", { lang: "ja" }, pfgen.element("bdi", {}, ...marked(answer.text, this.pattern)))));
-      const values = { n: this.visible.length, all: this.all.length, text: this.pattern };
-      const heading = pfgen.element("p", { role: "status" }, pfgen.tr(this.pattern ? "matches" : "all_answers", values));
-      this.results.replaceChildren(heading, pfgen.element("ol", {}, ...items), this.pager());
-    }
+    const { show } = pfgen.paged(pager, (shown) => list.replaceChildren(...shown.map(({ text, source, number }) => element("li", {},
+      element("span", {}, `${pfgen.plain(sources[source])} ${number}`),
+      element("div", { lang: "ja" }, element("bdi", {}, ...marked(text, pattern)))))));
 
-    pager() {
-      const pages = Math.max(1, Math.ceil(this.visible.length / PAGE));
-      const step = (key, by) => pfgen.element("button", {
-        type: "button",
-        "data-step": by,
-        disabled: this.page + by < 0 || this.page + by >= pages,
-        onclick: () => this.turn(by),
-      }, pfgen.tr(key));
-      return pfgen.element("div", { class: "pages" }, step("previous", -1),
-        pfgen.tr("page_of", { page: this.page + 1, pages }), step("next", 1));
-    }
+    const gramButton = (gram) => element("button", {
+      type: "button",
+      class: "link gram",
+      lang: "ja",
+      onclick: () => {
+        input.value = gram; // less what fields cannot hold, such as line ends
+        search(gram);
+      },
+    }, ...shownNodes(gram));
 
-    turn(by) {
-      this.page += by;
-      this.list();
-      const button = this.results.querySelector(`[data-step="${by}"]`);
-      (button.disabled ? this.results.querySelector("button:not(:disabled)") : button)?.focus();
-    }
+    const listGrams = () => grams.replaceChildren(tableOf(tr("frequent"), [tr("ngram"), ...sources.map(pfgen.plain)],
+      ngrams[length.value].map(([gram, ...numbers]) => [gramButton(gram), ...numbers.map((n) => n.toLocaleString("en"))])));
 
-    listGrams() {
-      const rows = this.data.ngrams[this.length.value].map(([gram, ...counts]) => {
-        const look = () => {
-          this.input.value = gram; // less what fields cannot hold, such as line ends
-          this.search(gram);
-        };
-        const button = pfgen.element("button", { type: "button", class: "gram", lang: "ja", onclick: look }, ...pfgen.shownNodes(gram));
-        return [button, ...counts.map((n) => n.toLocaleString("en"))];
-      });
-      this.grams.replaceChildren(tableOf(pfgen.tr("frequent"), [pfgen.tr("ngram"), ...this.data.sources.map(pfgen.plain)], rows));
-    }
-  }
+    const input = element("input", {
+      type: "search", lang: "ja", autocomplete: "off", spellcheck: "false", oninput: pfgen.later(() => search(input.value)),
+    });
+    const chosen = element("select", { onchange: () => search(pattern) },
+      element("option", { value: "", "data-t": "any_source" }, pfgen.t("any_source")),
+      ...sources.map((name, i) => element("option", { value: i }, pfgen.plain(name))));
+    const length = element("select", { onchange: listGrams },
+      ...Object.keys(ngrams).map((n) => element("option", { value: n, selected: n === "4" }, n)));
+    place.append(
+      element("div", { class: "tools", role: "search" }, field("search_references", input), field("source", chosen)),
+      element("div", { class: "pair" }, element("div", {}, heading, list, pager),
+        element("div", {}, counts, field("ngram_length", length), grams)));
+    search("");
+    listGrams();
+  };
 
   for (const details of document.querySelectorAll("details.references")) {
     const place = details.querySelector(".browser");
     details.addEventListener("toggle", () => {
       if (!details.open || place.childElementCount) return;
-      pfgen.loadInto(place, details.dataset.payload, (data) => new References(place, data));
+      pfgen.loadInto(place, details.dataset.payload, (data) => references(place, data));
     });
   }
 })();

@@ -1,9 +1,8 @@
-// Texts of unknown origin and size, shown bit by bit, and loaded in chunks.
+// Texts of unknown origin and size, shown bit by bit.
 (() => {
   const { element, tr } = pfgen;
   const brief = 3000; // characters of a text that are shown at once
   const step = 100000; // and with each click
-  const keptChunks = 48; // in memory at the same time
 
   /** Lines and tabs as they are, other control characters in boxes. */
   const nodes = (text) => text.split(/(\r?\n|\t)/).flatMap((part) =>
@@ -31,28 +30,4 @@
   /** A text of unknown origin and size. */
   pfgen.block = (text, classes = "text") => element("p", { class: classes, lang: "ja", dir: "auto" },
     ...(text ? portion(text, 0, text.length > brief + 200 ? brief : brief + 200) : [element("span", { class: "quiet" }, tr("empty_text"))]));
-
-  /** The number of the chunk that holds a row; `starts`: the first row of each chunk. */
-  pfgen.chunkOf = (starts, row) => {
-    let [low, high] = [0, starts.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (starts[middle] <= row) low = middle;
-      else high = middle;
-    }
-    return low;
-  };
-
-  /** Loads a chunk by its number, and forgets those that were not used for the longest time. */
-  pfgen.chunkLoader = (names) => {
-    const recent = []; // numbers of chunks, the last used ones last
-    return async (number) => {
-      const content = await pfgen.load(names[number]);
-      const place = recent.indexOf(number);
-      if (place >= 0) recent.splice(place, 1);
-      recent.push(number);
-      while (recent.length > keptChunks) pfgen.forget(names[recent.shift()]);
-      return content;
-    };
-  };
 })();

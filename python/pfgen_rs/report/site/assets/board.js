@@ -21,6 +21,7 @@
   pfgen.board = (payload, means = null) => {
     const { columns, models, runs } = payload;
     const byKey = new Map(columns.map((column) => [column.key, column]));
+    const partOf = ({ of }) => (of === "model" ? models : runs);
     const cell = ({ values }, key, i) => (Object.hasOwn(values, key) ? values[key][i] : null);
     const getter = (m, used) => (key) => {
       const column = byKey.get(key);
@@ -72,9 +73,14 @@
       return [...found.sort((a, b) => score.get(b) - score.get(a) || 0), ...others];
     };
 
-    const hasValues = ({ key, of }) => Object.hasOwn((of === "model" ? models : runs).values, key);
-    const isBounded = ({ key, of }) => Object.hasOwn((of === "model" ? models : runs).intervals, key);
-    const known = columns.filter(hasValues).map((column) => ({ ...column, isBounded: isBounded(column) }));
+    const known = columns.filter((column) => Object.hasOwn(partOf(column).values, column.key))
+      .map((column) => ({ ...column, isBounded: Object.hasOwn(partOf(column).intervals, column.key) }));
     return { ...payload, column: (key) => byKey.get(key), known, runs: runs.slug.map((_, i) => runOf(i)), means, rows };
+  };
+
+  /** Let `use` have the board of the site; meanwhile, and where it fails, a line in `place` says so. */
+  pfgen.loadBoard = async (place, use) => {
+    const [payload, found] = (await pfgen.loadEach(place, ["board", "means"], 1)) ?? [];
+    if (payload) use(pfgen.board(payload, found?.means));
   };
 })();

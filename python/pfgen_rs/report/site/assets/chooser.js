@@ -2,7 +2,6 @@
 (() => {
   const { element, tr, t } = pfgen;
   const mostShown = 50; // options at a time; more words find the others
-  const plain = (text) => text.normalize("NFKC").toLowerCase();
 
   /**
    * `place`: an element with a list `.chips`, an input `[role=combobox]`, its `[role=listbox]` and a line `.remark`.
@@ -14,7 +13,7 @@
     const input = place.querySelector("[role=combobox]");
     const list = place.querySelector("[role=listbox]");
     const remark = place.querySelector(".remark");
-    const texts = options.map(({ name, text }) => plain(`${name} ${text}`));
+    const texts = options.map(({ name, text }) => pfgen.searched(`${name} ${text}`));
     let chosen = [];
     let found = []; // numbers of the options that are listed
     let active = -1;
@@ -23,62 +22,63 @@
     const hint = () => remark.replaceChildren(...(chosen.length >= most ? [tr("most_chosen", { most })]
       : chosen.length < 2 ? [tr("too_few_chosen")] : []));
 
-    const close = () => {
-      list.hidden = true;
-      active = -1;
-      input.setAttribute("aria-expanded", "false");
-      input.removeAttribute("aria-activedescendant");
-    };
-
-    const activate = (i) => {
-      list.children[active]?.classList.remove("active");
-      active = found.length ? (i + found.length) % found.length : -1;
-      const option = list.children[active];
-      if (!option) return;
-      option.classList.add("active");
-      option.scrollIntoView({ block: "nearest" });
-      input.setAttribute("aria-activedescendant", option.id);
-    };
-
-    const add = (number) => {
-      chosen = [...chosen, number];
-      input.value = "";
-      draw();
-      pfgen.say(t("was_chosen", { name: options[number].name, n: chosen.length }));
-      changed(chosen);
-      if (document.activeElement === input) open();
-    };
-
-    const remove = (number) => {
-      const at = chosen.indexOf(number);
-      chosen = chosen.filter((other) => other !== number);
-      draw();
-      pfgen.say(t("was_removed", { name: options[number].name, n: chosen.length }));
-      changed(chosen);
-      (chips.querySelectorAll("button")[Math.min(at, chosen.length - 1)] ?? input).focus();
-    };
-
     const option = (number, i) => element("li", {
       role: "option", id: `${list.id}-${i}`, "aria-selected": "false",
       onpointerdown: (event) => event.preventDefault(), // the input keeps the focus
       onclick: () => add(number),
     }, pfgen.shown(options[number].name), element("small", {}, options[number].value));
 
-    const open = () => {
-      const words = plain(input.value).split(/\s+/).filter(Boolean);
-      const all = chosen.length < most
-        ? [...options.keys()].filter((number) => !chosen.includes(number) && words.every((word) => texts[number].includes(word)))
-        : [];
-      found = all.slice(0, mostShown);
-      list.replaceChildren(...found.map(option), ...(found.length < all.length
-        ? [element("li", { class: "quiet", role: "presentation" }, tr("more_options", { n: all.length - found.length }))] : []));
-      hint();
-      if (words.length && !all.length && chosen.length < most) remark.replaceChildren(tr("no_option"));
+    /** List these options, of which none is active; without any the list is closed. */
+    const listed = (numbers) => {
+      found = numbers.slice(0, mostShown);
       active = -1;
+      const left = numbers.length - found.length;
+      const more = left ? [element("li", { class: "quiet", role: "presentation" }, tr("more_options", { n: left }))] : [];
+      list.replaceChildren(...found.map(option), ...more);
       list.hidden = found.length === 0;
       input.setAttribute("aria-expanded", String(!list.hidden));
       input.removeAttribute("aria-activedescendant");
+    };
+
+    const activate = (i) => {
+      if (!found.length) return;
+      list.children[active]?.classList.remove("active");
+      active = (i + found.length) % found.length;
+      const line = list.children[active];
+      line.classList.add("active");
+      line.scrollIntoView({ block: "nearest" });
+      input.setAttribute("aria-activedescendant", line.id);
+    };
+
+    const open = () => {
+      const words = pfgen.words(input.value);
+      const isFull = chosen.length >= most;
+      const all = isFull ? [] : [...options.keys()]
+        .filter((number) => !chosen.includes(number) && words.every((word) => texts[number].includes(word)));
+      listed(all);
+      hint();
+      if (words.length && !all.length && !isFull) remark.replaceChildren(tr("no_option"));
       if (words.length) activate(0);
+    };
+
+    /** Change the choice by an option, and say so. */
+    const choose = (numbers, said, { name }) => {
+      chosen = numbers;
+      draw();
+      pfgen.say(t(said, { name, n: chosen.length }));
+      changed(chosen);
+    };
+
+    const add = (number) => {
+      input.value = "";
+      choose([...chosen, number], "was_chosen", options[number]);
+      if (document.activeElement === input) open();
+    };
+
+    const remove = (number) => {
+      const at = chosen.indexOf(number);
+      choose(chosen.toSpliced(at, 1), "was_removed", options[number]);
+      (chips.querySelectorAll("button")[Math.min(at, chosen.length - 1)] ?? input).focus();
     };
 
     const keys = {
@@ -87,7 +87,7 @@
       Enter: () => !list.hidden && active >= 0 && add(found[active]),
       Escape: () => {
         if (list.hidden) input.value = "";
-        close();
+        listed([]);
       },
     };
 
@@ -99,7 +99,7 @@
     input.addEventListener("input", open);
     input.addEventListener("click", open);
     input.addEventListener("blur", () => {
-      close();
+      listed([]);
       hint();
     });
 

@@ -65,7 +65,8 @@
   pfgen.byCategory = (data, found, metric, a, b) => {
     const names = [...new Set(found.questions.map((q) => data.questions[q].category))].filter(Boolean).sort();
     return names.map((name) => {
-      const [first, second] = [a, b].map((run) => found.means[metric][run].filter((_, q) => data.questions[found.questions[q]].category === name));
+      const isOf = (_, q) => data.questions[found.questions[q]].category === name;
+      const [first, second] = [a, b].map((run) => found.means[metric][run].filter(isOf));
       return { name, questions: first.length, ...pfgen.categoryDifference(first, second, data.level) };
     });
   };

@@ -1,7 +1,6 @@
 // Which characters of two texts differ: those outside of a longest common subsequence.
 (() => {
   const longest = 400; // characters that are compared; the table has its square
-  const shortest = 2; // common characters in a row that count as common: single ones meet by chance
 
   /** Lengths of the longest common subsequence of every two ends. */
   const table = (a, b) => {
@@ -30,25 +29,19 @@
     return pairs;
   };
 
-  /** Common characters in rows. */
-  const rows = (pairs) => {
-    const found = [];
-    for (const [i, j] of pairs) {
-      const last = found.at(-1)?.at(-1);
-      if (last && last[0] + 1 === i && last[1] + 1 === j) found.at(-1).push([i, j]);
-      else found.push([[i, j]]);
-    }
-    return found;
+  /** Pairs beside others: single characters meet by chance. */
+  const joined = (pairs) => {
+    const known = new Set(pairs.map(String));
+    return pairs.filter(([i, j]) => known.has(`${i - 1},${j - 1}`) || known.has(`${i + 1},${j + 1}`));
   };
 
   /** Of each of two lists of characters, the places that differ; behind the first 400, none is said to. */
   pfgen.differences = (a, b) => {
     const [first, second] = [a.slice(0, longest), b.slice(0, longest)];
-    const kept = rows(common(first, second)).filter((row) => row.length >= shortest).flat();
-    const other = (text, side) => {
+    const kept = joined(common(first, second));
+    return [first, second].map((text, side) => {
       const same = new Set(kept.map((pair) => pair[side]));
       return new Set([...text.keys()].filter((i) => !same.has(i)));
-    };
-    return [other(first, 0), other(second, 1)];
+    });
   };
 })();

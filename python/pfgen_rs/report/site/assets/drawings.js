@@ -8,9 +8,10 @@
   const kinds = [];
   let loading = null;
 
-  /** Promise of d3, one file for all pages of a site. */
+  /** Promise of d3: one file for all pages of a site; others have it in themselves. */
   const loaded = () => (loading ??= new Promise((resolve, reject) => {
-    document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: reject }));
+    if (globalThis.d3) resolve(true);
+    else document.head.append(element("script", { src: pfgen.root + library, onload: resolve, onerror: () => reject(new Error(library)) }));
   }));
 
   /** A drawing as the text of a file, which has no style sheet, in the colours of the page as it is. */
@@ -35,10 +36,8 @@
   };
 
   const tableOf = ({ head, rows }) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("draw_table") },
-    element("table", {},
-      ...(rows.length > mostRows ? [element("caption", {}, t("draw_table_cut", { n: mostRows, all: rows.length }))] : []),
-      element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))))),
-      element("tbody", {}, ...rows.slice(0, mostRows).map((row) => element("tr", {}, ...row.map(cell))))));
+    pfgen.table({}, rows.length > mostRows ? t("draw_table_cut", { n: mostRows, all: rows.length }) : null,
+      head.map((text) => element("th", { scope: "col" }, pfgen.plain(text))), rows.slice(0, mostRows).map((row) => row.map(cell))));
 
   /** The next spot to a side, in the order of their places, so that each can be reached. */
   const nextSpot = (spots, from, key) => {
@@ -81,17 +80,15 @@
     spots[0]?.setAttribute("tabindex", "0");
   };
 
-  /** A field as kinds declare it: `{name, options: [[value, text]…], value, many}`. */
-  const fieldOf = ({ name, options, many }, chosen, changed) => {
-    if (!many) {
-      return element("label", { class: "field" }, element("span", {}, t(`draw_${name}`)),
-        element("select", { onchange: ({ target }) => changed(target.value) },
-          ...options.map(([value, text]) => element("option", { value, selected: value === chosen }, pfgen.marks.cut(text, 480)))));
+  /** The control of a field as kinds declare it: `{name, options: [[value, text]…], value, many}`; an address names it `key`. */
+  const controlOf = ({ name, options, many, value = "" }, key) => {
+    const usual = value.split(" ");
+    if (many) {
+      return element("div", { class: "draw-flags", role: "group", "aria-label": t(`draw_${name}`) }, ...options.map(([each, text]) =>
+        element("label", {}, element("input", { type: "checkbox", name: key, value: each, checked: usual.includes(each) }), ` ${text}`)));
     }
-    const boxes = options.map(([value]) => element("input", { type: "checkbox", value, checked: chosen.split(" ").includes(value) }));
-    const read = () => changed(boxes.flatMap(({ checked, value }) => (checked ? [value] : [])).join(" ") || "-");
-    return element("div", { class: "draw-flags", role: "group", "aria-label": t(`draw_${name}`), onchange: read },
-      ...options.map(([, text], i) => element("label", {}, boxes[i], ` ${text}`)));
+    return element("label", { class: "field", hidden: options.length < 2 }, element("span", {}, t(`draw_${name}`)), element("select", { name: key },
+      ...options.map(([each, text]) => element("option", { value: each, selected: each === value }, pfgen.marks.cut(text, 480)))));
   };
 
   /** Bounds of what is chosen, for people who cannot draw a rectangle. */
@@ -115,29 +112,22 @@
   const filesOf = (svg, { table, title }, isOpen) => {
     const name = pfgen.plain(title).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60);
     const csv = () => pfgen.tableTexts.csv(table.head.map((label) => ({ label })), table.rows);
-    const fill = () => details.open && details.children.length < 2 && details.append(tableOf(table));
-    const details = element("details", { ontoggle: fill, open: isOpen }, element("summary", {}, t("draw_table")));
     return [element("div", { class: "tools" },
       element("button", { type: "button", onclick: () => pfgen.saved(`${name}.svg`, fileOf(svg), "image/svg+xml") }, t("draw_svg")),
-      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.csv`, csv(), "text/csv") }, t("draw_csv"))), details];
+      element("button", { type: "button", onclick: () => pfgen.saved(`${name}.csv`, csv(), "text/csv") }, t("draw_csv"))),
+    pfgen.folded(t("draw_table"), () => [tableOf(table)], isOpen)];
   };
 
   /** A drawing of some kinds in `place`. `shown()`: the rows to draw, and `all` that they were chosen of. */
   const drawing = (place, board, own, state, shown) => {
-    const places = ["choice", "figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
-    const [choice, figure, bounds, notes, files] = places;
+    const [figure, bounds, notes, files] = ["figure", "bounds", "notes", "files"].map((name) => element("div", { class: `draw-${name}` }));
+    const choice = element("form", { class: "tools draw-choice", onsubmit: (event) => event.preventDefault() });
     const prefix = place.id === "drawings" ? "draw" : place.id;
+    const keyOf = ({ name }) => `${prefix}.${name}`;
+    let [kind, fields] = [null, null];
     place.classList.remove("with-script"); // it can be printed from now on
     place.classList.add("drawing");
-    place.replaceChildren(...places);
-    const current = () => own.find(({ name }) => name === address.get(prefix)) ?? own[0];
-
-    /** What the address says of a field, else what the page does, else the kind. */
-    const read = ({ name, options, many, value }) => {
-      const known = [...(many ? ["-"] : []), ...options.map(([key]) => key)];
-      const isKnown = (text) => (many ? text.split(" ") : [text]).every((one) => known.includes(one));
-      return [address.get(`${prefix}.${name}`), state[name], value].find((text) => text && isKnown(text)) ?? options[0][0];
-    };
+    place.replaceChildren(choice, figure, bounds, notes, files);
 
     const choosing = (svg, { axes, points, brush }) => {
       const inside = ({ values }, ends) => values.every((value, i) => value >= ends[i][0] && value <= ends[i][1]);
@@ -149,8 +139,9 @@
     const draw = () => {
       const width = figure.clientWidth - gap;
       if (width < 100) return; // out of sight
-      const values = Object.fromEntries(current().fields(board).map((field) => [field.name, read(field)]));
-      const made = current().draw({ board, state: { ...state, ...values }, width, ...shown() });
+      const given = new FormData(choice);
+      const values = Object.fromEntries(kind.fields(board).map((field) => [field.name, given.getAll(keyOf(field)).join(" ")]));
+      const made = { height: 40, nodes: [pfgen.marks.text(8, 24, t("draw_nothing"))], ...kind.draw({ board, state: { ...values, ...state }, width, ...shown() }) };
       const svg = drawn("svg", { viewBox: `0 0 ${width} ${made.height}`, role: "group", "aria-label": made.title }, ...made.nodes);
       const items = (made.legend ?? []).map(([look, text]) => element("li", {}, pfgen.marks.swatch(look), pfgen.marks.cut(text, 480)));
       const legend = items.length ? [element("ul", {}, ...items)] : [];
@@ -162,55 +153,49 @@
       files.replaceChildren(...filesOf(svg, made, files.querySelector("details")?.open));
     };
 
-    const turn = (name) => {
-      const dropped = current().fields(board).map((field) => [`${prefix}.${field.name}`, ""]);
-      address.set({ ...Object.fromEntries(dropped), [prefix]: name }, { isStep: true });
-      start();
-      choice.querySelector("select").focus();
-    };
-
-    const set = (name) => (value) => {
-      address.set({ [`${prefix}.${name}`]: value }, { isStep: true });
-      draw();
-    };
-
     const start = () => {
       const options = own.map(({ name }) => [name, t(`draw_${name}`)]);
-      const fields = current().fields(board).filter(({ name }) => !(name in state))
-        .map((field) => fieldOf(field, read(field), set(field.name)));
-      if (own.length > 1) fields.unshift(fieldOf({ name: "kind", options }, current().name, turn));
-      choice.replaceChildren(element("div", { class: "tools" }, ...fields));
+      choice.replaceChildren(...(own.length > 1 ? [controlOf({ name: "kind", options }, prefix)] : []));
+      pfgen.fields([...choice.elements]).recall(address.get);
+      kind = own.find(({ name }) => name === choice.elements[prefix]?.value) ?? own[0];
+      choice.append(...kind.fields(board).filter(({ name }) => !(name in state)).map((field) => controlOf(field, keyOf(field))));
+      fields = pfgen.fields([...choice.elements]);
+      fields.recall(address.get);
       draw();
     };
+
+    choice.addEventListener("change", ({ target }) => {
+      const isKind = target.name === prefix;
+      const changes = Object.entries(fields.values()).map(([name, value]) => [name, isKind && name !== prefix ? "" : value]);
+      address.set(Object.fromEntries(changes), { isStep: true });
+      (isKind ? start : draw)();
+      if (isKind) choice.elements[prefix].focus();
+    });
     return { start, draw };
   };
 
   pfgen.drawings = {
     /**
      * Add a kind: its `name`, whether a board `has` what it needs, its `fields(board)`, and `draw({board, rows, all, state, width})`, which
-     * returns `title`, `height`, `nodes` of the drawing, `legend`, `notes`, `table` and, where points can be chosen, `chosen`.
+     * returns `title`, `notes`, `table` and, unless there is nothing to draw, `height`, `nodes`, `legend` and, where points can be chosen, `chosen`.
      */
     register: (kind) => kinds.push(kind),
 
     /** Show drawings of what the page's table shows, or of all models. `kinds`: of these kinds alone; `state`: values of fields. */
     async mount(place, board, { kinds: names, state = {} } = {}) {
-      const all = board.rows("best").filter(({ system }) => !system);
+      const models = (rows) => rows.filter(({ system }) => !system); // as the table counts them
+      const all = models(board.rows("best"));
       let [shown, made] = [{ rows: all, all }, null];
       const again = pfgen.later(() => made?.draw(), 60);
       document.addEventListener("shown", ({ detail }) => {
-        shown = detail;
+        shown = { rows: models(detail.rows), all: models(detail.all) };
         again();
       });
       const isKnown = ({ name, options, many }) => many || !(name in state) || options.some(([value]) => value === state[name]);
       const own = kinds.filter(({ name, has, fields }) => (names?.includes(name) ?? true) && has(board) && fields(board).every(isKnown));
       place.hidden = !own.length;
       if (!own.length) return;
-      try {
-        await loaded();
-      } catch {
-        place.replaceChildren(element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
-        return;
-      }
+      if (!(await pfgen.awaited(place, loaded()))) return;
       made = drawing(place, board, own, state, () => shown);
       made.start();
       pfgen.onLanguage(made.start);

@@ -1,20 +1,27 @@
-// Intervals, categories, learning curves, and models by questions.
+// Intervals, categories, and models by questions.
 (() => {
   const { drawn, t } = pfgen;
-  const { columnsOf, cut, edge, formatted, label, looks, mark, nothing, option, scaleOf, spot, text, valueOf } = pfgen.marks;
-  const most = { intervals: 60, curves: 40, points: 600, questions: 150 }; // what is drawn of what there is
-  const row = 18; // pixels
-  const number = (key, digits) => ({ key, group: "", kind: "number", digits, better: 0, label: [t(key), t(key)] });
+  const { columnsOf, cut, edge, formatted, headed, label, looks, made, mark, option, scaleOf, some, spot, text, valueOf } = pfgen.marks;
+  const most = { intervals: 60, questions: 150 }; // what is drawn of what there is
   const left = (width) => Math.round(Math.min(240, width * 0.36));
-  const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
   const isKnown = (value) => value !== null;
-  const headed = (...keys) => keys.map((key) => t(`draw_${key}`));
   const labelOf = (one) => pfgen.plain(one.label);
 
-  /** A row of a drawing: its name at the left, and what it shows. */
-  const lineOf = (said, [start, width], y, tall, nodes, own = "") => [
-    drawn("rect", { class: `ground ${own}`, x: 0, y: y - tall / 2, width, height: tall }),
-    text(start - 8, y + 4, cut(said, start - 12), "end", tall < row - 2 ? "small" : ""), ...nodes];
+  /** Rows of a drawing below each other: `name`, what they say, and what they show (`nodes` of the middle); arrows lead to `at`. */
+  const rowed = (rows, width, tall, top = edge.top) => rows.map(({ row = null, name, says, nodes = () => [], at = left(width), isOwn }, i) => {
+    const [start, y] = [left(width), top + tall * (i + 0.5)];
+    return spot(row, at, y, says, [
+      drawn("rect", { class: isOwn ? "ground own" : "ground", x: 0, y: y - tall / 2, width, height: tall }),
+      text(start - 8, y + 4, cut(name, start - 12), "end", tall < 16 ? "small" : ""), ...nodes(y)]);
+  });
+
+  /** Rows over an axis of a column for some values: their `nodes` and `at` are of its scale. */
+  const overAxis = (column, values, rows, width, tall) => {
+    const height = rows.length * tall + edge.top + edge.bottom;
+    const x = scaleOf(column, values, [left(width), width - edge.right]);
+    const placed = rows.map(({ nodes, at, ...one }) => ({ ...one, nodes: (y) => nodes(x, y), at: at === undefined ? at : x(at) }));
+    return { height, nodes: [...pfgen.marks.acrossOf(x, [left(width), width, height]), ...rowed(placed, width, tall)] };
+  };
 
   const intervals = ({ board, rows, state, width }) => {
     const column = board.column(state.bar);
@@ -27,17 +34,17 @@
       notes: [...pfgen.marks.missing(rows, [column]), ...some(own, known)],
       table: { head: headed("model", "value", "low", "high"), rows: known.map((one) => [one.label, one.get(column.key), ...ends(one)]) },
     };
-    if (!own.length) return nothing(base);
-    const [start, height] = [left(width), own.length * row + edge.top + edge.bottom];
-    const x = scaleOf(column, own.flatMap((one) => [valueOf(one, column), ...ends(one).filter(isKnown)]), [start, width - edge.right]);
-    const lines = own.map((one, i) => {
-      const [value, [low, high], y] = [valueOf(one, column), ends(one), edge.top + row * (i + 0.5)];
-      const between = isKnown(low) && isKnown(high) ? ` (${formatted(column, low)} … ${formatted(column, high)})` : "";
-      const whisker = between ? [drawn("path", { class: "whisker", d: `M${x(low)} ${y - 4}v8M${x(low)} ${y}H${x(high)}M${x(high)} ${y - 4}v8` })] : [];
-      return spot(one, x(value), y, [labelOf(one), `${label(column)}: ${formatted(column, value)}${between}`],
-        lineOf(one.label, [start, width], y, row, [...whisker, mark(0, 50, [x(value), y])], one.id === state.model ? "own" : ""));
+    if (!own.length) return base;
+    const all = own.flatMap((one) => [valueOf(one, column), ...ends(one).filter(isKnown)]);
+    const lines = own.map((one) => {
+      const [value, [low, high]] = [valueOf(one, column), ends(one)];
+      const isBounded = isKnown(low) && isKnown(high);
+      const said = `${label(column)}: ${formatted(column, value)}${isBounded ? ` (${formatted(column, low)} … ${formatted(column, high)})` : ""}`;
+      const whisker = (x, y) => drawn("path", { class: "whisker", d: `M${x(low)} ${y - 4}v8M${x(low)} ${y}H${x(high)}M${x(high)} ${y - 4}v8` });
+      const nodes = (x, y) => [...(isBounded ? [whisker(x, y)] : []), mark(0, 50, [x(value), y])];
+      return { row: one, name: one.label, at: value, says: [labelOf(one), said], nodes, isOwn: one.id === state.model };
     });
-    return { ...base, height, nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
+    return { ...base, ...overAxis(column, all, lines, width, 18) };
   };
 
   const categoriesOf = (board) => columnsOf(board, "number").filter(({ group }) => group === "categories");
@@ -60,41 +67,15 @@
       table: model ? { head: headed("category", "model", "median", "best"), rows: known.map((column) => [label(column), ...values(column)]) }
         : pfgen.marks.tabled(rows, known),
     };
-    if (!known.length) return nothing(base);
-    const [start, tall] = [left(width), 26];
-    const height = known.length * tall + edge.top + edge.bottom;
+    if (!known.length) return base;
     const all = known.flatMap((column) => [...valuesOf(column), ...values(column).filter(isKnown)]);
-    const x = scaleOf(number("draw_value", 3), all, [start, width - edge.right]);
-    const lines = known.map((column, i) => {
-      const y = edge.top + tall * (i + 0.5);
+    const lines = known.map((column) => {
       const own = series.map(({ look, name, get }) => ({ look, value: get(column), said: `${pfgen.plain(name)}: ${formatted(column, get(column))}` }));
-      const marks = own.filter(({ value }) => isKnown(value)).map(({ look, value }) => mark(look, 60, [x(value), y])).reverse();
-      const reach = drawn("path", { class: "reach", d: `M${d3.extent(valuesOf(column)).map(x).join(` ${y}H`)}` });
-      return spot(null, start, y, [label(column), ...own.map(({ said }) => said)], lineOf(label(column), [start, width], y, tall, [reach, ...marks]));
+      const marks = (x, y) => own.filter(({ value }) => isKnown(value)).map(({ look, value }) => mark(look, 60, [x(value), y])).reverse();
+      const reach = (x, y) => drawn("path", { class: "reach", d: `M${d3.extent(valuesOf(column)).map(x).join(` ${y}H`)}` });
+      return { name: label(column), says: [label(column), ...own.map(({ said }) => said)], nodes: (x, y) => [reach(x, y), ...marks(x, y)] };
     });
-    return { ...base, height, legend: series.map(({ look, name }) => [look, name]), nodes: [...pfgen.marks.acrossOf(x, [start, width, height]), ...lines] };
-  };
-
-  const curves = ({ board, width }) => {
-    const pairs = ({ steps, values }) => steps.map((step, i) => [step, values[i]]).filter(([, value]) => Number.isFinite(value));
-    const own = board.curves.slice(0, most.curves).map((curve, i) => ({ ...curve, look: i % looks, points: pairs(curve) }));
-    const all = own.flatMap(({ points }) => points);
-    const base = {
-      title: t("draw_curves"), notes: some(own, board.curves),
-      table: { head: headed("curve", "step", "score"), rows: own.flatMap(({ name, points }) => points.map((point) => [name, ...point])) },
-    };
-    if (!all.length) return nothing(base);
-    const height = Math.round(Math.min(Math.max(width * 0.45, 280), 480));
-    const x = scaleOf(number("draw_step", 0), all.map(([step]) => step), [edge.left, width - edge.right]);
-    const y = scaleOf(number("draw_score", 3), all.map(([, value]) => value), [height - edge.bottom, edge.top]);
-    const every = Math.ceil(all.length / most.points);
-    const at = (point) => [x(point[0]), y(point[1])];
-    const says = (name, [step, value]) => [pfgen.plain(name), `${t("draw_step")}: ${step.toLocaleString("en")}`, `${t("draw_score")}: ${value.toFixed(4)}`];
-    const pointsOf = ({ name, page, look, points }) => points.filter((_, i) => i % every === 0 || i === points.length - 1)
-      .map((point) => spot({ page }, ...at(point), says(name, point), [mark(look, 30, at(point))]));
-    const lines = own.map(({ look, points }) => drawn("path", { class: `curve c${look}`, d: d3.line()(points.map(at)) }));
-    const nodes = [...pfgen.marks.axesOf(x, y, width, height), ...lines, ...own.flatMap(pointsOf)];
-    return { ...base, height, legend: own.map(({ look, name }) => [look, name]), nodes };
+    return { ...base, legend: series.map(({ look, name }) => [look, name]), ...overAxis(made(t("draw_value"), 3), all, lines, width, 26) };
   };
 
   /** Cells of a table of models and questions, as one path for each of nine shades. */
@@ -117,7 +98,7 @@
         rows: own.map(({ one, means }) => [one.label, ...means.slice(0, count)]),
       },
     };
-    if (!own.length) return nothing(base);
+    if (!own.length) return base;
     const order = pfgen.marks.clustered(own.map(({ means }) => means.slice(0, count))).map((i) => own[i]);
     const across = pfgen.marks.clustered(d3.range(count).map((q) => own.map(({ means }) => means[q])));
     const [start, top, tall] = [left(width), 24, order.length > 60 ? 12 : 16];
@@ -130,10 +111,7 @@
       const q = at === null || at < start ? null : across[Math.min(Math.floor((at - start) / wide), count - 1)];
       return [labelOf(one), ...(q === null ? [`${t("draw_best")}: ${said(falling[0])}`, `${t("draw_worst")}: ${said(falling.at(-1))}`] : [said(q)])];
     };
-    const lines = order.map((found, i) => {
-      const y = top + (i + 0.5) * tall;
-      return spot(found.one, start, y, says(found), lineOf(found.one.label, [start, width], y, tall, []));
-    });
+    const lines = rowed(order.map((found) => ({ row: found.one, name: found.one.label, says: says(found) })), width, tall, top);
     const every = Math.ceil(22 / wide);
     const numbers = across.flatMap((q, i) => (i % every ? [] : [text(start + (i + 0.5) * wide, 18, q + 1, "middle", "small")]));
     return {
@@ -146,10 +124,8 @@
   const { register } = pfgen.drawings;
   const barsOf = (board) => columnsOf(board, "number").filter(({ key }) => key !== "price"); // of several currencies
   const bars = (board) => [{ name: "bar", options: barsOf(board).map(option), value: "score" }];
-  const modelsOf = (board) => [["-", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])];
-  const models = (board) => [{ name: "model", options: modelsOf(board), value: "-" }];
+  const models = (board) => [{ name: "model", options: [["", t("draw_side_by_side")], ...board.rows("best").map((one) => [one.id, one.label])] }];
   register({ name: "intervals", has: (board) => barsOf(board).length > 0, fields: bars, draw: intervals });
   register({ name: "categories", has: (board) => categoriesOf(board).length > 0, fields: models, draw: categories });
-  register({ name: "curves", has: (board) => board.curves?.length > 0, fields: () => [], draw: curves });
   register({ name: "questions", has: (board) => Boolean(board.means?.some(Boolean)), fields: () => [], draw: questions });
 })();

@@ -5,6 +5,7 @@
   const looks = 7; // of colours and marks (`drawings.css`); what is beyond is grey
   const level = 0.95;
   const year = 365.2425 * 864e5; // milliseconds
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
   const origin = Date.UTC(2020, 0); // of dates in equations
 
   const wide = (text, size = 12) => [...text].reduce((sum, one) => sum + (one.codePointAt(0) < 0x2e80 ? 0.61 : 1) * size, 0);
@@ -57,11 +58,8 @@
       const length = days.every((day) => day.endsWith("-01-01")) ? 4 : days.every((day) => day.endsWith("-01")) ? 7 : 10;
       return [all, (day) => day.toISOString().slice(0, length)];
     }
-    if (!isLog(column)) return [all, scale.tickFormat(count)];
-    const leading = (value) => Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
-    const some = [[1, 2, 5], [1, 3], [1]].map((digits) => scale.ticks(99).filter((value) => digits.includes(leading(value))));
-    const named = some.find((values) => values.length <= count) ?? some[2];
-    return [named.length > 1 ? named : all.slice(0, count), (value) => formatted(column, value)];
+    if (!isLog(column)) return column.digits ? [all, scale.tickFormat(count)] : [all.filter(Number.isInteger), compact.format];
+    return [scale.ticks(), scale.tickFormat(count, (value) => formatted(column, value))]; // which names only some of them
   };
 
   /** An axis with its lines across the drawing, as d3 draws it. */
@@ -185,15 +183,19 @@
     return n ? [t("draw_missing", { n, all: rows.length, column: label(column) })] : [];
   });
 
-  /** What is drawn where no row has a value. */
-  const nothing = (base) => ({ ...base, height: 40, nodes: [text(8, 24, t("draw_nothing"))] });
-
   /** The table of rows and columns. */
   const tabled = (rows, columns) => ({
     head: [t("draw_model"), ...columns.map(label)], rows: rows.map((row) => [row.label, ...columns.map(({ key }) => row.get(key))]),
   });
 
+  const headed = (...keys) => keys.map((key) => t(`draw_${key}`));
 
-  pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, commonest, cut, edge, fitted, formatted, isLog, label, looks };
-  Object.assign(pfgen.marks, { mark, missing, namesOf, nothing, option, scaleOf, spot, swatch, tabled, text, valueOf, wide });
+  /** How many are drawn, in words; none if all are. */
+  const some = (found, all) => (found.length < all.length ? [t("draw_some", { n: found.length, all: all.length })] : []);
+
+  /** A column of numbers that no board has. */
+  const made = (name, digits) => ({ key: "", group: "", kind: "number", digits, better: 0, label: [name, name] });
+
+  pfgen.marks = { acrossOf, axesOf, clustered, colours, columnsOf, commonest, cut, edge, fitted, formatted, headed, isLog, label, looks };
+  Object.assign(pfgen.marks, { made, mark, missing, namesOf, option, scaleOf, some, spot, swatch, tabled, text, valueOf, wide });
 })();

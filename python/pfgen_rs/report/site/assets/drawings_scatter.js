@@ -63,7 +63,7 @@
       notes: [...pfgen.marks.missing(rows, columns), ...(currency && columns.some(isPrice) ? [t("draw_currency", { currency })] : [])],
       table: pfgen.marks.tabled(own.map(({ row }) => row), columns),
     };
-    if (!points.length) return pfgen.marks.nothing(base);
+    if (!points.length) return base;
     const colour = pfgen.marks.colours(points.map(({ row }) => row), board.column(state.colour));
     const x = scaleOf(columns[0], points.map(({ values }) => values[0]), [edge.left, width - edge.right]);
     const y = scaleOf(columns[1], points.map(({ values }) => values[1]), [height - edge.bottom, edge.top]);
@@ -81,11 +81,7 @@
     const axes = columns.map((column, i) => ({ column, extent: d3.extent(points, (point) => point.values[i]) }));
     const layer = drawn("g", { class: "brush", "data-screen": "" });
     return {
-      ...base,
-      height,
-      notes: [...base.notes, ...line.notes],
-      legend: colour.legend,
-      chosen: { axes, points, brush: brush(layer, x, y) },
+      ...base, height, notes: [...base.notes, ...line.notes], legend: colour.legend, chosen: { axes, points, brush: brush(layer, x, y) },
       nodes: [...pfgen.marks.axesOf(x, y, width, height), ...line.nodes,
         ...(shows("frontier") && best.length ? [drawn("path", { class: "frontier", d: `${steps}H${end}` })] : []),
         ...(shows("lines") ? families(own) : []), layer, ...points.map(pointOf),
@@ -100,7 +96,7 @@
     return [
       { name: "x", options: numbers, value: known },
       { name: "y", options: numbers, value: "score" },
-      { name: "colour", options: [["-", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
+      { name: "colour", options: [["", t("draw_none")], ...columnsOf(board, "text", "flag").map(option)], value: "organisation" },
       { name: "show", many: true, options: flags, value: "frontier names" },
     ];
   };

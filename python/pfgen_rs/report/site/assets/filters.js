@@ -3,13 +3,12 @@
   const { element, t, tr } = pfgen;
   const most = 500; // values of a column to choose from
   const longest = 200;
-  const folded = (text) => text.normalize("NFKC").toLowerCase();
-  const bare = (text) => folded(text).replace(/[^\p{L}\p{N}]/gu, ""); // "GPT-4o" is found as "gpt4o"
+  const bare = (text) => pfgen.searched(text).replace(/[^\p{L}\p{N}]/gu, ""); // "GPT-4o" is found as "gpt4o"
   const isBound = { number: Number.isFinite, date: (value) => /^\d{4}-\d\d-\d\d$/.test(value) };
 
   /** Whether one of some texts has each word of what is searched for; signs do not matter. */
   const search = (wanted) => {
-    const words = folded(wanted).split(/\s+/).map(bare).filter(Boolean);
+    const words = pfgen.words(wanted).map(bare).filter(Boolean);
     return (texts) => {
       const own = words.length ? texts.map(bare) : [];
       return words.every((word) => own.some((text) => text.includes(word)));
@@ -44,27 +43,24 @@
     let now = filter;
     const set = (part, isTyped) => changed((now = checked(column, { ...now, ...part })), isTyped);
     const labelled = (key, input) => element("label", { class: "field" }, tr(key), input);
-    const bound = (name) => labelled(name, element("input", {
-      type: column.kind, step: "any", value: filter[name], name,
-      oninput: ({ target }) => set({ [name]: column.kind === "number" && target.value ? Number(target.value) : target.value }, true),
+    const typed = (name, type) => labelled(name, element("input", {
+      type, step: "any", value: filter[name], name,
+      oninput: ({ target }) => set({ [name]: type === "number" && target.value ? Number(target.value) : target.value }, true),
     }));
     const choose = () => {
-      const counts = new Map();
-      for (const value of values) if (value !== null) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1);
-      const box = ([value, count]) => element("label", {}, element("input", {
+      const found = [...Map.groupBy(values.filter((value) => value !== null), String)].sort(([a], [b]) => a.localeCompare(b, "ja")).slice(0, most);
+      const box = ([value, { length: count }]) => element("label", {}, element("input", {
         type: "checkbox", checked: filter.values?.includes(value), onchange: ({ target }) => {
           const others = (now.values ?? []).filter((each) => each !== value);
           set({ values: target.checked ? [...others, value] : others });
         } }), " ", column.kind === "flag" ? tr(value) : pfgen.shown(value), element("small", {}, ` ${count}`));
-      const found = [...counts].sort(([a], [b]) => a.localeCompare(b, "ja")).slice(0, most);
       return element("details", { open: Boolean(filter.values) || column.kind === "flag" }, element("summary", {}, tr("values")),
         element("div", { class: "choices", tabindex: 0, role: "group", "aria-label": pfgen.named(column) }, ...found.map(box)));
     };
-    const has = () => labelled("has", element("input", { type: "search", value: filter.has, oninput: ({ target }) => set({ has: target.value }, true) }));
     const unknown = element("select", { onchange: ({ target }) => set({ unknown: target.value }) }, ...["without", "with", "only"].map((value) =>
       element("option", { value, "data-t": `unknown_${value}`, selected: filter.unknown === value }, t(`unknown_${value}`))));
     return element("fieldset", { class: "filter card", "data-column": column.key }, element("legend", {}, pfgen.shown(pfgen.named(column))),
-      ...(column.kind in isBound ? [bound("from"), bound("to")] : column.kind === "text" ? [has(), choose()] : [choose()]),
+      ...(column.kind in isBound ? [typed("from", column.kind), typed("to", column.kind)] : column.kind === "text" ? [typed("has", "search"), choose()] : [choose()]),
       labelled("unknown_values", unknown),
       element("button", { type: "button", onclick: drop, "aria-label": t("drop_filter", { column: pfgen.named(column) }) }, "×"));
   };

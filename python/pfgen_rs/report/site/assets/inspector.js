@@ -6,16 +6,15 @@
 
   const percent = (count, all) => `${(100 * count / all).toFixed(1)} %`;
 
-  const windowRow = (table, best) => (window) => element("tr", { class: window === best ? "best" : "" },
+  const windowRow = (table, best) => (window) => element("tr", { class: window === best ? "best" : null },
     element("th", { scope: "row", lang: "ja" }, ...pfgen.shownNodes(window.text)),
-    ...[...window.counts, window.total, percent(window.total, table.all)].map((value) =>
-      element("td", { class: "number" }, String(value))));
+    ...pfgen.figures([...window.counts, window.total, percent(window.total, table.all)]));
 
-  const tableOf = ({ windows, best }, table) => element("table", {},
-    element("thead", {}, element("tr", {}, element("th", {}, tr("window")),
-      ...table.sources.map((source) => element("th", { class: "number" }, pfgen.shown(source))),
-      element("th", { class: "number" }, tr("all_sources")), element("th", { class: "number" }, tr("share")))),
-    element("tbody", {}, ...windows.map(windowRow(table, best))));
+  const tableOf = ({ windows, best }, table) => {
+    const sources = table.sources.map((source) => pfgen.shown(source));
+    const head = [element("th", {}, tr("window")), ...pfgen.figures([...sources, tr("all_sources"), tr("share")], "th")];
+    return pfgen.table({}, null, head, windows.map(windowRow(table, best)));
+  };
 
   /** Put the box above the character, where it hides nothing to come, or below where there is no room. */
   const place = (character) => {
@@ -75,7 +74,6 @@
     };
 
     const pressed = (event) => {
-      if (event.key === "Escape") hide();
       if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       open(at + steps[event.key]);

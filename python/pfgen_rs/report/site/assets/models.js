@@ -7,17 +7,17 @@
   const comparison = pfgen.data("comparison");
   const usual = ["score", "interval", "ranks", "fluency", "truthfulness", "helpfulness", "length", "trials", "mode", "parameters", "released"];
   const choices = ["best", "latest", "mean", "all"];
-  const collator = new Intl.Collator("ja", { numeric: true });
 
-  const parsed = (name) => {
+  /** A value as an address has it, and back: `null` for what is none. */
+  const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const parsed = (text) => {
     try {
-      return JSON.parse(address.get(name));
+      return JSON.parse(text);
     } catch {
       return null;
     }
   };
-  const listed = (name) => (Array.isArray(parsed(name)) ? parsed(name).map(String) : null);
-  const written = (value) => (value && Object.keys(value).length ? JSON.stringify(value) : "");
+  const listed = (text) => (Array.isArray(parsed(text)) ? parsed(text).map(String) : null);
 
   const start = (board) => {
     const state = {}; // what the address has
@@ -25,7 +25,6 @@
     let base = {}; // rows of the choice, which filters then leave out
     let found = { rows: [], lines: [], tested: 0 };
     let places = new Map(); // row -> its rank, and its ranges once they are known
-    let composite = null; // column of weighted means
     let shown = []; // columns
     let testing = new AbortController();
     let tests = {};
@@ -33,7 +32,9 @@
     const { fixed: [rank, name], run, views, parts, composite: weighed } = pfgen.tableColumns(board, (row) => places.get(row), () => found.tested);
     const byKey = new Map([rank, name, ...views].map((each) => [each.key, each]));
     const initial = [...usual, ...board.benchmarks.map(({ column }) => column)].filter((key, i, all) => byKey.has(key) && all.indexOf(key) === i);
-    const columnOf = (key) => (key === "composite" ? composite : byKey.get(key));
+    /** The column of weighted means, if there are weights. */
+    const composite = () => (Object.keys(state.weights).length ? weighed(pfgen.weights.composite(board, state.weights)) : null);
+    const columnOf = (key) => (key === "composite" ? composite() : byKey.get(key));
     const plainKey = (key) => key.replace(/^-/, "");
     const orders = () => (state.sort.length ? state.sort : ["rank"]);
 
@@ -51,8 +52,7 @@
       const by = state.sort.map((key) => ({ column: columnOf(plainKey(key)), sign: key.startsWith("-") ? -1 : 1 })).filter(({ column }) => column);
       if (!by.length) return rows;
       const keyed = rows.map((row) => ({ row, values: by.map(({ column }) => column.get(row)) }));
-      const compare = (a, b, sign) => (a === null) - (b === null) || (a === b ? 0 : sign * (typeof a === "string" ? collator.compare(a, b) : a - b));
-      return keyed.sort((a, b) => by.reduce((so, { sign }, i) => so || compare(a.values[i], b.values[i], sign), 0)).map(({ row }) => row);
+      return keyed.sort((a, b) => by.reduce((so, { sign }, i) => so || pfgen.order(a.values[i], b.values[i], sign), 0)).map(({ row }) => row);
     };
     const lined = (rows) => {
       if (!state.group) return rows.map((row) => ({ row }));
@@ -94,13 +94,9 @@
       const isMean = state.choice === "mean";
       const source = isMean ? (base.means ??= base.rows.map((row) => row.means)) : board.means;
       if (signal.aborted || !source?.some(Boolean)) return;
-      if (tests.source !== source) {
-        const known = [...source.keys()].filter((i) => source[i]);
-        tests = { source, numbers: new Map(known.map((i, number) => [i, number])), ...pfgen.ranking(known.map((i) => source[i]), board.level) };
-      }
-      const of = isMean ? new Map(base.rows.map((row, i) => [row, i])) : null;
-      const numberOf = (row) => tests.numbers.get(of ? of.get(row) : row.used[0]);
-      const among = rows.filter((row) => numberOf(row) !== undefined);
+      if (tests.source !== source) tests = { source, ...pfgen.ranking(source, board.level) };
+      const numberOf = (row) => (isMean ? base.rows.indexOf(row) : row.used[0]);
+      const among = rows.filter((row) => source[numberOf(row)]);
       const numbers = among.map(numberOf);
       const note = (name, values) => {
         if (signal.aborted) return;
@@ -123,13 +119,11 @@
       element("button", { type: "button", class: "sort", onclick: (event) => sort(column, event.detail ? event.shiftKey : isShifted) }, pfgen.shown(pfgen.named(column))),
       ...(column.scale ? [column.scale()] : column.key === "ranks" ? [element("small", {}, t("own_then_joint"))] : []));
     const head = () => {
-      shown = [rank, name, ...(composite ? [composite] : []), ...views.filter(({ key }) => state.columns.includes(key))];
+      shown = [rank, name, columnOf("composite"), ...views.filter(({ key }) => state.columns.includes(key))].filter(Boolean);
       const looks = JSON.stringify([pfgen.language(), shown.map(({ key }) => key)]);
       if (table.dataset.looks !== looks) {
         table.dataset.looks = looks;
         const choose = element("th", { scope: "col", class: "choose" }, tr("compare_choose"));
-        table.querySelector("colgroup")?.remove();
-        table.tHead.before(element("colgroup", {}, ...["choose", ...shown.map(look)].map((kind) => element("col", { class: kind }))));
         table.tHead.replaceChildren(element("tr", { "aria-rowindex": 1 }, choose, ...shown.map(header)));
       }
       const by = orders();
@@ -142,8 +136,7 @@
       }
     };
     const sort = (column, isMore) => {
-      const firstFalls = column.kind === "date" || (column.kind !== "text" && column.better >= 0);
-      const first = firstFalls ? `-${column.key}` : column.key;
+      const first = column.kind === "date" || (column.kind !== "text" && column.better >= 0) ? `-${column.key}` : column.key;
       const now = orders();
       const place = now.findIndex((key) => plainKey(key) === column.key);
       const turned = now[place]?.startsWith("-") ? column.key : `-${column.key}`;
@@ -239,41 +232,32 @@
       control("chosen-filters", ...filterFields());
       control("columns", ...byGroup(views, (label, own) => element("fieldset", {}, element("legend", {}, pfgen.shown(label)), ...own.map(choosable))));
       control("weights", ...pfgen.weights.sliders(board, state.weights, (weights, isTyped) => {
-        weigh(weights);
+        state.weights = weights;
         changed(isTyped);
       }));
     };
-    const weigh = (weights) => {
-      state.weights = weights;
-      composite = Object.keys(weights).length ? weighed(pfgen.weights.composite(board, weights)) : null;
-    };
 
     // The address.
-    const remember = (isNew) => {
-      const { text, choice, group, columns: keys, filters, weights, sort: by, closed, brush } = state;
-      address.set({
-        text, group,
-        choice: choice === "best" ? "" : choice,
-        columns: String(keys) === String(initial) ? "" : JSON.stringify(keys),
-        filters: written(filters), weights: written(weights), sort: written(by), closed: written(closed),
-        brush: brush ? JSON.stringify(brush) : "",
-        chosen: tray.ids().join(" "),
-      }, { isStep: isNew });
+    /** What it has, by name, as read from its text; what follows from an empty one is not in it. */
+    const kept = {
+      text: (text) => text,
+      choice: (text) => (choices.includes(text) ? text : "best"),
+      group: (text) => (["text", "flag"].includes(board.column(text)?.kind) ? text : ""),
+      columns: (text) => listed(text)?.filter((key) => byKey.has(key)) ?? initial,
+      filters: (text) => Object.fromEntries(Object.entries(parsed(text) ?? {}).filter(([key]) => board.column(key))
+        .map(([key, filter]) => [key, pfgen.filters.checked(board.column(key), filter)])),
+      weights: (text) => pfgen.weights.checked(board, parsed(text)),
+      sort: (text) => (listed(text) ?? []).filter((key) => columnOf(plainKey(key))), // of the weights before
+      closed: (text) => listed(text) ?? [],
+      brush: listed,
     };
-    const recall = () => {
-      const filters = Object.entries(parsed("filters") ?? {}).filter(([key]) => board.column(key));
-      const group = address.get("group");
-      Object.assign(state, {
-        text: address.get("text"),
-        choice: choices.includes(address.get("choice")) ? address.get("choice") : "best",
-        group: ["text", "flag"].includes(board.column(group)?.kind) ? group : "",
-        columns: listed("columns")?.filter((key) => byKey.has(key)) ?? initial,
-        filters: Object.fromEntries(filters.map(([key, filter]) => [key, pfgen.filters.checked(board.column(key), filter)])),
-        closed: listed("closed") ?? [],
-        brush: listed("brush"),
-      });
-      weigh(pfgen.weights.checked(board, parsed("weights")));
-      state.sort = (listed("sort") ?? []).filter((key) => columnOf(plainKey(key)));
+    const remember = (isNew) => {
+      const texts = Object.entries(kept).map(([key, read]) => [key, written(state[key]) === written(read("")) ? "" : written(state[key])]);
+      address.set({ ...Object.fromEntries(texts), chosen: tray.ids().join(" ") }, { isStep: isNew });
+    };
+    const recall = (get = address.get) => {
+      for (const [key, read] of Object.entries(kept)) state[key] = read(get(key));
+      controls();
     };
     const changed = (isTyped, isNew = isStep(isTyped)) => {
       show();
@@ -291,20 +275,14 @@
     });
     table.tBodies[0].addEventListener("change", ({ target }) => tray.toggle(target.value));
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.elements.text.addEventListener("input", ({ target }) => {
-      state.text = target.value;
-      soon(true);
-    });
-    for (const key of ["choice", "group"]) form.elements[key].addEventListener("change", ({ target }) => {
+    for (const key of ["text", "choice", "group"]) form.elements[key].addEventListener("input", ({ target }) => {
       state[key] = target.value;
       if (key === "group") state.closed = [];
-      changed(false);
+      (key === "text" ? soon : changed)(key === "text");
     });
     form.addEventListener("reset", (event) => {
       event.preventDefault();
-      for (const key of ["text", "choice", "group", "columns", "filters", "weights", "sort", "closed", "brush"]) address.set({ [key]: "" });
-      recall();
-      controls();
+      recall(() => "");
       changed(false, true);
     });
     document.getElementById("add").addEventListener("click", addFilter);
@@ -318,18 +296,16 @@
     });
     addEventListener("popstate", () => {
       recall();
-      controls();
       show();
       remember(false); // with the runs that are chosen now
     });
-    recall();
     tray.set(address.get("chosen").split(" "));
     for (const each of document.querySelectorAll("[data-ready]")) each.hidden = false;
     table.classList.add("live");
-    controls();
+    recall();
     pfgen.drawings.mount(document.getElementById("drawings"), board);
     show();
   };
 
-  pfgen.loadEach(document.getElementById("loading"), ["board", "means"], 1).then((loaded) => loaded && start(pfgen.board(loaded[0], loaded[1]?.means)));
+  pfgen.loadBoard(document.getElementById("loading"), start);
 })();

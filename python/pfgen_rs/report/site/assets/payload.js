@@ -65,34 +65,27 @@
     document.head.append(script);
   });
 
-  /** Promise of the text of one part of a file. */
-  const partOf = async (file, number) => {
-    if (!files.has(file)) {
-      const parts = requested(file);
-      parts.catch(() => files.delete(file));
-      files.set(file, parts);
+  /** A promise by name, made once; one that fails is made again. */
+  const once = (promises, name, make) => {
+    if (!promises.has(name)) {
+      promises.set(name, make());
+      promises.get(name).catch(() => promises.delete(name));
     }
-    const text = (await files.get(file))[number];
+    return promises.get(name);
+  };
+
+  const textOf = async (name) => {
+    const inside = document.getElementById(`payload-${name}`);
+    if (inside) return inside.textContent;
+    const [file, number] = name.split("#");
+    if (number === undefined) return requested(file);
+    const text = (await once(files, file, () => requested(file)))[number];
     if (!text) throw new Error(`${file}.js`); // of another site, if it lacks what its page has
     return text;
   };
 
-  const textOf = (name) => {
-    const inside = document.getElementById(`payload-${name}`);
-    const [file, number] = name.split("#");
-    if (inside) return Promise.resolve(inside.textContent);
-    return number === undefined ? requested(file) : partOf(file, number);
-  };
-
   /** Promise of the value of a payload: inside the page, in the file `{name}.js` of the site, or (`file#3`) in part of one. */
-  pfgen.load = (name) => {
-    if (!values.has(name)) {
-      const value = textOf(name).then(decoded);
-      value.catch(() => values.delete(name)); // so that it can be tried again
-      values.set(name, value);
-    }
-    return values.get(name);
-  };
+  pfgen.load = (name) => once(values, name, () => textOf(name).then(decoded));
 
   /** Free the memory of a payload in a file, which is loaded again when it is needed. */
   pfgen.forget = (name) => document.getElementById(`payload-${name}`) || waiting.has(name) || values.delete(name);
@@ -106,23 +99,31 @@
   });
 
   /**
-   * The values of payloads. Meanwhile, and where one fails, a line in `place` says so; else it is left empty.
-   * `null` where one fails, and if something else was asked for there meanwhile, which `place` then belongs to.
-   * Of files from the number `needed` on, each may be missing: its value is `null`.
+   * What payloads are promised to give. Where one fails, a line in `place` says so. `null` if it does, and if something else
+   * was asked for there meanwhile, which `place` then belongs to.
    */
-  pfgen.loadEach = async (place, names, needed = names.length) => {
+  pfgen.awaited = async (place, promise) => {
     const own = {};
     asked.set(place, own);
     place.setAttribute("aria-busy", "true");
-    place.replaceChildren(pfgen.element("p", { class: "quiet" }, pfgen.tr("loading")));
-    const [{ value: found, reason }] = await Promise.allSettled([Promise.all(names.map((name, i) => (i < needed ? pfgen.load : ifThere)(name)))]);
+    const [{ value, reason }] = await Promise.allSettled([promise]);
     if (asked.get(place) !== own) return null;
     place.removeAttribute("aria-busy");
-    place.replaceChildren();
-    if (found) return found;
-    place.append(pfgen.element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
+    if (!reason) return value;
+    place.replaceChildren(pfgen.element("p", { class: "problem", role: "alert" }, pfgen.tr("not_loaded")));
     if (!isMissing(reason)) throw reason;
     return null;
+  };
+
+  /**
+   * The values of payloads, as `pfgen.awaited` gives them; meanwhile a line in `place` says so, then it is left empty.
+   * Of files from the number `needed` on, each may be missing: its value is `null`.
+   */
+  pfgen.loadEach = async (place, names, needed = names.length) => {
+    place.replaceChildren(pfgen.element("p", { class: "quiet" }, pfgen.tr("loading")));
+    const found = await pfgen.awaited(place, Promise.all(names.map((name, i) => (i < needed ? pfgen.load : ifThere)(name))));
+    if (found) place.replaceChildren();
+    return found;
   };
 
   /** Show in `place` what `show` makes of a payload; meanwhile, and where it fails, a line that says so. */

@@ -39,60 +39,66 @@
     }
   };
 
+  /** From what size tests are significant: `leastOf` as many as are found, from a first number on until it settles. */
+  const settled = (tests, first, leastOf) => {
+    for (let [before, found] = [-1, first]; ;) {
+      const least = leastOf(found);
+      [before, found] = [found, 0];
+      for (let k = 0; k < tests.length; k += 1) if (Math.abs(tests[k]) >= least) found += 1;
+      if (found === before) return least;
+    }
+  };
+
+  /** The range of ranks among `count` that the significant ones of a run's tests leave open; those above 0 found others worse. */
+  const rangeOf = (tests, count, isSure) => {
+    let [low, high] = [1, count];
+    for (const test of tests) {
+      if (!isSure(Math.abs(test))) continue;
+      if (test > 0) high -= 1;
+      else low += 1;
+    }
+    return [low, high];
+  };
+
+  /** Of question means of runs (`null`: none), by their numbers: ranges of ranks, by a run's own tests and jointly, and tiers. */
   pfgen.ranking = (means, level) => {
     const error = 1 - level;
-    const runs = means.map((run) => Float64Array.from(run));
+    const runs = means.map((run) => run && Float64Array.from(run));
     const total = runs.length;
-    const questions = runs[0]?.length ?? 0;
+    const questions = runs.find(Boolean)?.length ?? 0;
     const visible = questions > 1 ? pfgen.tQuantile(level, questions - 1) * (1 - rounding) : Infinity;
     // 1 - p of each two runs, less than 0 if the second is better; 0 where it cannot be significant.
     const sure = new Float64Array(total * total);
     for (let i = 0; i < total; i += 1) {
       for (let j = i + 1; j < total; j += 1) {
-        const { t } = compared(runs[i], runs[j]);
+        const { t } = runs[i] && runs[j] ? compared(runs[i], runs[j]) : { t: 0 };
         if (!(Math.abs(t) >= visible)) continue;
         sure[i * total + j] = Math.sign(t) * (1 - pfgen.twoSidedP(t, questions - 1));
         sure[j * total + i] = -sure[i * total + j];
       }
     }
 
-    /** The range of ranks that a run's own tests leave open: Holm's method without sorting, those that are significant by turns. */
-    const ownOf = (i, numbers, tests) => {
-      let [low, high, left] = [1, numbers.length, 0];
-      for (const j of numbers) if (sure[i * total + j] !== 0) tests[left++] = sure[i * total + j];
-      for (let [others, before] = [numbers.length - 1, -1]; left !== before;) {
-        const least = 1 - error / others;
-        [before, left] = [left, 0];
-        for (let k = 0; k < before; k += 1) {
-          if (tests[k] >= least) high -= 1;
-          else if (-tests[k] >= least) low += 1;
-          else tests[left++] = tests[k];
-        }
-        others -= before - left;
-      }
-      return [low, high];
-    };
-
-    const own = (numbers) => {
+    /** 1 - p of a run and others, where it can be significant. */
+    const testsOf = (i, numbers) => {
       const tests = new Float64Array(numbers.length);
-      return numbers.map((i) => ownOf(i, numbers, tests));
+      let found = 0;
+      for (const j of numbers) if (sure[i * total + j] !== 0) tests[found++] = sure[i * total + j];
+      return tests.subarray(0, found);
     };
 
-    /** From what 1 - p differences are significant by Benjamini and Hochberg's method: the number of them settles from above. */
+    /** By Holm's method: the number of significant ones settles from below. */
+    const own = (numbers) => numbers.map((i) => {
+      const tests = testsOf(i, numbers);
+      const least = settled(tests, 0, (found) => 1 - error / (numbers.length - 1 - found));
+      return rangeOf(tests, numbers.length, (size) => size >= least);
+    });
+
+    /** By Benjamini and Hochberg's method: the number of significant ones settles from above. */
     const discovered = (numbers) => {
       const count = (numbers.length * (numbers.length - 1)) / 2;
       const tests = new Float64Array(count);
-      let found = 0;
-      numbers.forEach((i, place) => {
-        for (let k = 0; k < place; k += 1) tests[found++] = Math.abs(sure[i * total + numbers[k]]);
-      });
-      for (;;) {
-        const least = found ? 1 - (error * found) / count : Infinity;
-        const before = found;
-        found = 0;
-        for (let k = 0; k < before; k += 1) if (tests[k] >= least) tests[found++] = tests[k];
-        if (found === before) return least;
-      }
+      numbers.forEach((i, place) => tests.set(testsOf(i, numbers.slice(0, place)), (place * (place - 1)) / 2));
+      return settled(tests, count, (found) => (found ? 1 - (error * found) / count : Infinity));
     };
 
     const tiers = (numbers) => {
@@ -110,10 +116,10 @@
     let sums = null; // of each run's means with signs flipped, for any choice of runs
 
     const flipped = () => {
-      const found = runs.map(() => new Float64Array(flips));
+      const found = runs.map((run) => run && new Float64Array(flips));
       let at = 0;
       for (const block of pfgen.flips(questions, draws, [0])) {
-        runs.forEach((run, i) => found[i].set(pfgen.flippedSums(run, block), at));
+        runs.forEach((run, i) => run && found[i].set(pfgen.flippedSums(run, block), at));
         at += block.rows;
       }
       return found;
@@ -130,36 +136,30 @@
       }
     };
 
-    /** Compare a run with others: raise the largest of each flip at the step of their r, and return their r, below 0 if it is worse. */
-    const against = (i, others, most) => {
-      const each = others.map((j) => compared(runs[i], runs[j]));
-      each.forEach(({ r, scale }, k) => raise(most[Math.floor(r * steps)], sums[i], sums[others[k]], scale));
-      return Float64Array.from(each, ({ t, r }) => Math.sign(t) * r);
-    };
-
     const joint = async (numbers, signal) => {
       const ranges = own(numbers);
       if (numbers.length < 2 || questions < 2) return ranges;
       sums ??= flipped();
       const most = Array.from({ length: steps + 1 }, () => new Float64Array(flips));
-      const found = [];
+      const found = numbers.map(() => new Float64Array(numbers.length)); // r of each two runs, less than 0 if the second is better
       let begun = performance.now();
       for (let i = 0; i < numbers.length; i += 1) {
-        found.push(against(numbers[i], numbers.slice(i + 1), most));
+        for (let j = i + 1; j < numbers.length; j += 1) {
+          const { t, r, scale } = compared(runs[numbers[i]], runs[numbers[j]]);
+          raise(most[Math.floor(r * steps)], sums[numbers[i]], sums[numbers[j]], scale);
+          found[i][j] = Math.sign(t) * r;
+          found[j][i] = -found[i][j];
+        }
         if (performance.now() - begun < slice) continue;
         await new Promise((resume) => { setTimeout(resume); }); // the page has its turn
         signal?.throwIfAborted();
         begun = performance.now();
       }
       const limit = limitOf(most);
-      const [low, high] = [numbers.map(() => 1), numbers.map(() => numbers.length)];
-      found.forEach((others, i) => others.forEach((r, k) => {
-        if (!(Math.abs(r) > limit)) return;
-        const [above, below] = r > 0 ? [i, i + 1 + k] : [i + 1 + k, i];
-        high[above] -= 1;
-        low[below] += 1;
-      }));
-      return ranges.map((range, i) => [Math.min(range[0], low[i]), Math.max(range[1], high[i])]);
+      return found.map((tests, i) => {
+        const [low, high] = rangeOf(tests, numbers.length, (size) => size > limit);
+        return [Math.min(ranges[i][0], low), Math.max(ranges[i][1], high)];
+      });
     };
 
     return { own, tiers, joint };

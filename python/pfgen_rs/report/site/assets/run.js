@@ -3,17 +3,15 @@
   const { element, tr } = pfgen;
   const { reading, questions, answers: answersFile } = pfgen.data("run");
   const form = document.getElementById("choice");
+  const { question: asked, show: kind, order, text } = form.elements;
   const list = document.getElementById("list");
   const found = document.getElementById("found");
-  const pager = document.getElementById("pager");
-  const onPage = 20;
+  const top = document.getElementById("answers");
   const answersName = ({ number }) => `${answersFile}#${number}`;
   const windowsName = ({ number }) => `windows/q${String(number).padStart(3, "0")}`;
-  let page = 0;
   let loaded = null; // { data, table } of the chosen question
 
-  const option = ({ number, name, text }) => element("option", { value: number }, pfgen.plain(`${name} ${text}`));
-  form.elements.question.append(...questions.map(option));
+  asked.append(...questions.map((each) => element("option", { value: each.number }, pfgen.plain(`${each.name} ${each.text}`))));
   document.getElementById("legend").append(pfgen.legend());
 
   const orders = {
@@ -24,67 +22,39 @@
     file: (a, b) => a.line - b.line,
   };
 
-  const card = (answer, query) => element("article", { class: "card answer" },
+  const card = (answer) => element("article", { class: "card answer" },
     element("h3", {}, tr("rank_of", { rank: answer.rank, total: answer.total }), " ",
       element("b", { class: "average" }, answer.average.toFixed(5)), " ",
       answer.sample < 0 ? "" : element("span", { class: "chip" }, tr(`sample_${answer.sample}`)),
       element("small", { class: "quiet" }, tr("line", { line: answer.line }))),
-    pfgen.answerText(answer, loaded.table, reading, { query }),
+    pfgen.answerText(answer, loaded.table, reading, { query: text.value }),
     ...pfgen.answerFigures(answer, reading),
     pfgen.answerRules(answer));
 
-  const chosen = (query) => {
-    const rows = form.elements.show.value === "samples" ? new Set(loaded.data.quantiles) : loaded.data.texts.keys();
-    return [...rows].filter((row) => loaded.data.texts[row].includes(query))
-      .map((row) => pfgen.answer(loaded.data, row)).sort(orders[form.elements.order.value]);
-  };
+  const chosen = ({ quantiles, texts }) => [...(kind.value === "samples" ? new Set(quantiles) : texts.keys())]
+    .filter((row) => texts[row].includes(text.value))
+    .map((row) => pfgen.answer(loaded.data, row)).sort(orders[order.value]);
 
-  const turn = (step, label) => element("button", {
-    type: "button",
-    disabled: page + step < 0 || page + step >= pages,
-    onclick: () => {
-      page += step;
-      show();
-      document.getElementById("answers").scrollIntoView();
-      (pager.querySelector(step > 0 ? "button:last-child:enabled" : "button:first-child:enabled") ?? pager.querySelector("button:enabled"))?.focus({ preventScroll: true });
-    },
-  }, tr(label));
-  let pages = 1;
+  const paged = pfgen.paged(document.getElementById("pager"), (answers) => list.replaceChildren(...answers.map(card)), top);
 
-  const notes = (count) => {
+  const show = () => {
+    if (!loaded) return;
     const { data } = loaded;
-    const all = data.texts.length;
-    const note = [tr(count === all ? "found" : "found_of", { n: count, all })];
+    const [answers, all] = [chosen(data), data.texts.length];
+    paged.show(answers);
+    const note = [tr(answers.length === all ? "found" : "found_of", { n: answers.length, all })];
     if (data.total > all) note.push(" ", tr("not_shown", { total: data.total, shown: all }));
     found.replaceChildren(...note);
     pfgen.say(found.textContent);
   };
 
-  const show = () => {
-    if (!loaded) return;
-    const query = form.elements.text.value;
-    const answers = chosen(query);
-    pages = Math.max(Math.ceil(answers.length / onPage), 1);
-    page = Math.min(page, pages - 1);
-    list.replaceChildren(...answers.slice(page * onPage, (page + 1) * onPage).map((answer) => card(answer, query)));
-    pager.replaceChildren(turn(-1, "previous"), tr("page_of", { page: page + 1, pages }), turn(1, "next"));
-    pager.hidden = pages === 1;
-    notes(answers.length);
-  };
-
   const open = async (question) => {
-    form.elements.question.value = question.number;
+    asked.value = question.number;
     document.getElementById("asked").replaceChildren(pfgen.shown(question.text, "ja")); // printed, where choices are not
     loaded = null;
-    page = 0;
     const values = await pfgen.loadEach(list, [answersName(question), windowsName(question)]);
-    if (!values || Number(form.elements.question.value) !== question.number) return; // or another was chosen
+    if (!values || Number(asked.value) !== question.number) return; // or another was chosen
     loaded = { data: values[0], table: pfgen.windowTable(values[1]) };
-    show();
-  };
-
-  const again = () => {
-    page = 0;
     show();
   };
 
@@ -110,49 +80,32 @@
   };
 
   const goTo = () => {
-    document.getElementById("answers").scrollIntoView();
-    form.elements.question.focus({ preventScroll: true });
+    top.scrollIntoView();
+    asked.focus({ preventScroll: true });
   };
 
   const isStep = pfgen.address.steps();
-  const usual = { show: form.elements.show.value, order: form.elements.order.value, text: "" };
+  const fields = pfgen.fields([kind, order, text]);
 
-  /** The view as the address has it: the question after "#", and what differs from the usual choices. */
-  const remember = (isTyped, place) => {
-    const views = Object.entries(usual).map(([name, value]) => [name, form.elements[name].value === value ? "" : form.elements[name].value]);
-    pfgen.address.set(Object.fromEntries(views), { isStep: isStep(isTyped), place });
+  /** Put the view into the address (`place`: another question), and show it. */
+  const changed = (isTyped, place) => {
+    pfgen.address.set(fields.values(), { isStep: isStep(isTyped), place });
+    if (place === undefined) show();
+    else follow();
   };
 
-  const recall = () => {
-    for (const [name, value] of Object.entries(usual)) {
-      form.elements[name].value = pfgen.address.get(name) || value;
-      if (!form.elements[name].value) form.elements[name].value = value; // no such choice
-    }
-  };
-
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.question.addEventListener("change", () => {
-    const number = Number(form.elements.question.value);
-    remember(false, encodeURIComponent(questions.find((q) => q.number === number).name));
-    follow();
-  });
-  for (const name of ["show", "order"]) {
-    form.elements[name].addEventListener("change", () => {
-      remember(false);
-      again();
-    });
-  }
-  form.elements.text.addEventListener("input", pfgen.later(() => {
-    if (form.elements.text.value) form.elements.show.value = "all";
-    remember(true);
-    again();
+  asked.addEventListener("change", () => changed(false, encodeURIComponent(questions.find((q) => q.number === Number(asked.value)).name)));
+  for (const field of [kind, order]) field.addEventListener("change", () => changed(false));
+  text.addEventListener("input", pfgen.later(() => {
+    if (text.value) kind.value = "all";
+    changed(true);
   }));
   addEventListener("hashchange", () => named().question && goTo());
   addEventListener("popstate", () => {
-    recall();
+    fields.recall(pfgen.address.get);
     follow();
   });
-  recall();
+  fields.recall(pfgen.address.get);
   follow();
   if (named().question) goTo();
 })();

@@ -32,20 +32,17 @@ pfgen.scoring = () => {
   /** The reference answers as numbers of their characters; 0 ends an answer. */
   const corpusOf = (sources) => {
     const numbers = new Map();
-    const texts = sources.map((answers) => answers.map((text) => Array.from(text)));
-    const symbols = new Uint32Array(texts.flat().reduce((sum, text) => sum + text.length + 1, 0));
-    let at = 0;
-    const starts = texts.map((answers) => answers.map((text) => {
-      const start = at;
+    const symbols = [];
+    const starts = sources.map((answers) => answers.map((text) => {
+      const start = symbols.length;
       for (const character of text) {
         if (!numbers.has(character)) numbers.set(character, numbers.size + 1);
-        symbols[at] = numbers.get(character);
-        at += 1;
+        symbols.push(numbers.get(character));
       }
-      at += 1;
+      symbols.push(0);
       return start;
     }));
-    return { numbers, symbols, starts };
+    return { numbers, symbols: Uint32Array.from(symbols), starts };
   };
 
   /**
@@ -161,8 +158,7 @@ pfgen.scoring = () => {
       const value = found.reduce((product, rule) => (k < rule.position ? product * (1 - rule.importance) : product), discounts[k]);
       if (value >= best) [best, cut] = [value, k];
     }
-    const met = ({ position }) => position <= cut;
-    return { value: best, cut, rules: found.map((rule) => ({ ...rule, met: met(rule) })) };
+    return { value: best, cut, rules: found.map((rule) => ({ ...rule, met: rule.position <= cut })) };
   };
 
   /** Finds where a pattern's first match ends, in characters. */
@@ -179,8 +175,7 @@ pfgen.scoring = () => {
     const { settings, patterns } = question;
     const { target_length: target, zero_length: zero } = settings;
     const discounts = Array.from({ length: settings.max_length + 2 }, (_, k) => 1 - Math.max(k - target, 0) / (zero - target));
-    const isAllowed = ({ unknown, expression }) => !unknown && (expression === undefined || question.expressions);
-    const unmatched = patterns.filter((pattern) => !isAllowed(pattern)).map(({ text }) => text);
+    const unmatched = patterns.filter(({ unknown }) => unknown).map(({ text }) => text);
     const finders = unmatched.length ? [] : patterns.map(finderOf);
     return { ...question, discounts, corpus: corpusOf(question.answers), finders, unmatched };
   };
@@ -232,8 +227,8 @@ pfgen.scoring = () => {
   };
 
   let question = null;
-  return (message) => {
-    if (message.question) question = prepared(message.question);
-    return message.question ? { ready: true } : { scored: scored(question, message.text) };
+  return ({ question: given, text }) => {
+    if (given) question = prepared(given);
+    return given ? null : scored(question, text);
   };
 };

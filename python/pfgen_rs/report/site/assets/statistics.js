@@ -9,13 +9,6 @@
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   const mean = (values) => sum(values) / values.length;
 
-  /** The standard error of a mean; `null` for a single value. */
-  const standardError = (values) => {
-    if (values.length < 2) return null;
-    const middle = mean(values);
-    return Math.sqrt(sum(values.map((value) => (value - middle) ** 2)) / (values.length - 1) / values.length);
-  };
-
   /** P(|T| >= |t|) of Student's t with whole degrees of freedom (Abramowitz & Stegun, 26.7.3 and 26.7.4). */
   pfgen.twoSidedP = (t, freedom) => {
     const angle = Math.atan2(Math.abs(t), Math.sqrt(freedom));
@@ -32,32 +25,25 @@
     return Math.min(Math.max(1 - inside, 0), 1);
   };
 
-  const quantiles = new Map(); // by level and degrees of freedom
-
-  const bisected = (level, freedom) => {
-    const inside = (t) => 1 - pfgen.twoSidedP(t, freedom);
-    let [low, high] = [0, 1];
-    while (inside(high) < level) [low, high] = [high, 2 * high];
-    for (;;) {
-      const middle = (low + high) / 2;
-      if (!(low < middle && middle < high)) return high;
-      if (inside(middle) < level) low = middle;
-      else high = middle;
-    }
-  };
-
   /** t such that P(|T| <= t) is `level`. */
   pfgen.tQuantile = (level, freedom) => {
-    const key = `${level} ${freedom}`;
-    if (!quantiles.has(key)) quantiles.set(key, bisected(level, freedom));
-    return quantiles.get(key);
+    const isShort = (t) => 1 - pfgen.twoSidedP(t, freedom) < level;
+    let [low, high] = [0, 1];
+    while (isShort(high)) [low, high] = [high, 2 * high];
+    for (let middle = (low + high) / 2; low < middle && middle < high; middle = (low + high) / 2) {
+      if (isShort(middle)) low = middle;
+      else high = middle;
+    }
+    return high;
   };
 
   /** Mean, standard error and Student's interval of values; `null` where there are too few. */
   pfgen.student = (values, level) => {
-    const [middle, se] = [mean(values), standardError(values)];
-    const reach = se === null ? null : pfgen.tQuantile(level, values.length - 1) * se;
-    return { mean: middle, se, low: reach === null ? null : middle - reach, high: reach === null ? null : middle + reach };
+    const [middle, number] = [mean(values), values.length];
+    if (number < 2) return { mean: middle, se: null, low: null, high: null };
+    const se = Math.sqrt(sum(values.map((value) => (value - middle) ** 2)) / (number - 1) / number);
+    const reach = pfgen.tQuantile(level, number - 1) * se;
+    return { mean: middle, se, low: middle - reach, high: middle + reach };
   };
 
   /** p-values corrected by Holm's method, in their order. */
@@ -127,16 +113,15 @@
 
   /** Best and worst rank of each model that the tests cannot exclude; `null` for system runs. */
   const rankRanges = (found, models, level) => {
-    const better = models.map(() => new Set()); // of each run, those that are better
-    const worse = models.map(() => new Set());
+    const all = models.filter(Boolean).length;
+    const ranges = models.map((isModel) => (isModel ? [1, all] : null));
     for (const { i, j, holm, difference } of found.filter((pair) => models[pair.i] && models[pair.j])) {
       if (holm > 1 - level) continue;
       const [above, below] = difference > 0 ? [i, j] : [j, i];
-      better[below].add(above);
-      worse[above].add(below);
+      ranges[below][0] += 1;
+      ranges[above][1] -= 1;
     }
-    const all = models.filter(Boolean).length;
-    return models.map((isModel, i) => (isModel ? [1 + better[i].size, all - worse[i].size] : null));
+    return ranges;
   };
 
   /**
@@ -163,19 +148,14 @@
     return { metrics: Object.fromEntries(found), smallest: pfgen.flipsAreExact(number, needed) ? 0 : 1 / (needed + 1) };
   };
 
-  /** Degrees of freedom of the difference of two means with these variances (of the means), rounded down. */
-  const welchFreedom = (a, b) => {
-    const below = a.variance ** 2 / (a.count - 1) + b.variance ** 2 / (b.count - 1);
-    if (below === 0) return 1;
-    return Math.max(1, Math.min(Math.floor((a.variance + b.variance) ** 2 / below + rounding), mostFreedom));
-  };
-
   /** Difference of a question's means in two runs, each { mean, se, count }, and Welch's interval for trial noise. */
   pfgen.welch = (a, b, level) => {
     const difference = a.mean - b.mean;
     if (a.count < 2 || b.count < 2) return { difference, low: null, high: null };
-    const [first, second] = [a, b].map(({ se, count }) => ({ variance: se ** 2, count }));
-    const reach = pfgen.tQuantile(level, welchFreedom(first, second)) * Math.sqrt(first.variance + second.variance);
+    const [first, second] = [a.se ** 2, b.se ** 2];
+    const below = first ** 2 / (a.count - 1) + second ** 2 / (b.count - 1);
+    const freedom = Math.floor((first + second) ** 2 / below + rounding) || 1; // 1 where both are 0
+    const reach = pfgen.tQuantile(level, Math.min(freedom, mostFreedom)) * Math.sqrt(first + second);
     return { difference, low: difference - reach, high: difference + reach };
   };
 

@@ -7,7 +7,7 @@
    * `joint` range among the `tested()` models that have ranges.
    */
   pfgen.tableColumns = (board, place, tested) => {
-    const axis = cells.axis(board.rows("best").flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
+    const axis = pfgen.axisOfMost(board.rows("best").flatMap((row) => (row.system ? [] : [row.interval("score")].filter(Boolean))));
     const made = (key, get, about) => {
       const column = { key, get, group: "pfgen", kind: "number", digits: 0, better: -1, bounds: [], draw: (row) => cells.value(column, get(row)), ...about };
       return Object.defineProperty(column, "label", { get: () => [t(key), t(key)] });
@@ -15,13 +15,12 @@
     const ofBoard = (column) => {
       const [get, bounds] = [(row) => row.get(column.key), (row) => row.interval(column.key)];
       if (!column.isBounded || column.key === "score") return { ...column, get, bounds: [], draw: (row) => cells.value(column, get(row)) };
-      const small = (found) => (found ? [cells.bounds(found, column.digits)] : []);
-      return { ...column, get, bounds: [[column.key, bounds]], draw: (row) => [...cells.value(column, get(row)), ...small(bounds(row))] };
+      return { ...column, get, bounds: [[column.key, bounds]], draw: (row) => [...cells.value(column, get(row)), ...cells.bounds(bounds(row), column.digits)] };
     };
     const of = (name) => (row) => place(row)?.[name] ?? null;
     const [score, interval, own, joint] = [(row) => row.get("score"), (row) => row.interval("score"), of("own"), of("joint")];
     const derived = [
-      made("interval", score, { kind: "whiskers", better: 1, digits: 4, scale: axis.scale, bounds: [["score", interval]], draw: (row) => axis.whisker(score(row), interval(row)) }),
+      made("interval", score, { kind: "whiskers", better: 1, digits: 4, scale: () => pfgen.scale(axis), bounds: [["score", interval]], draw: (row) => cells.whisker(axis, score(row), interval(row)) }),
       made("ranks", (row) => own(row)?.[0] ?? null, { isDrawn: true, bounds: [["own", own], ["joint", joint]], draw: (row) => cells.ranges(own(row), joint(row), tested()) }),
       made("tier", of("tier")),
     ];

@@ -7,6 +7,10 @@ pfgen.code = (character) => `U+${character.codePointAt(0).toString(16).toUpperCa
 /** `text` with acting characters as ⟨U+202E⟩, for attributes and inside of sentences. */
 pfgen.plain = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => `⟨${pfgen.code(character)}⟩`);
 
+/** `text` as searches look at it, and the words that one looks for. */
+pfgen.searched = (text) => text.normalize("NFKC").toLowerCase();
+pfgen.words = (text) => pfgen.searched(text).split(/\s+/).filter(Boolean);
+
 /** Nodes that show `text`. */
 pfgen.shownNodes = (text) => {
   if (!pfgen.acting.test(text)) return [document.createTextNode(text)];

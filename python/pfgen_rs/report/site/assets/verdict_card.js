@@ -11,19 +11,23 @@
   const isInvalid = (own, row) => own.v1[row] === "-" || own.v2[row] === "-";
   const isUnequal = (own, row) => isLetter(own.v1[row]) && isLetter(own.v2[row]) && own.v1[row] !== own.v2[row];
   const isFlipped = (own, row) => isUnequal(own, row) && own.v1[row] !== "C" && own.v2[row] !== "C";
-  Object.assign(pfgen, { isLetter, wasSeen, isInvalid, isUnequal, isFlipped });
+  const isAgainst = (index, own, rule, row) => isLetter(index.majority[row]) && wasSeen(own, row) && own[rule][row] !== index.majority[row];
+  const probabilitiesOf = (own, order, row) => ["a", "b", "c"].map((letter) => own[`${order}_${letter}`][row]);
+  Object.assign(pfgen, { isLetter, wasSeen, isInvalid, isUnequal, isFlipped, isAgainst, probabilitiesOf });
 
-  /** Texts of a pair, from those of its chunk; `null` for none. */
-  pfgen.pairTexts = (value, row, start) => {
-    const text = (place) => (place < 0 ? null : value.texts[place]);
-    const [question, reference, a, b] = value.pairs[row - start].map(text);
-    const judges = value.judges.map((all) => {
-      const [criteria, ...said] = all[row - start];
-      const samples = said.map((order) => order.map((each) => each.map(text)).map(([output, problem, letter]) => ({ output, problem, letter: letter ?? "-" })));
-      return { criteria: text(criteria), said: samples };
-    });
-    return { question, reference, answers: [a, b], judges };
+  /** Texts of a pair, by its place in a chunk; `null` for none. */
+  pfgen.pairTexts = ({ texts, pairs, judges }, place) => {
+    const text = (number) => texts[number] ?? null;
+    const [question, reference, ...answers] = pairs[place].map(text);
+    const sample = ([output, problem, letter]) => ({ output: text(output), problem: text(problem), letter: text(letter) ?? "-" });
+    const said = judges.map((all) => all[place]).map(([criteria, ...samples]) =>
+      ({ criteria: text(criteria), said: samples.map((order) => order.map(sample)) }));
+    return { question, reference, answers, judges: said };
   };
+
+  /** All texts of a pair but letters. */
+  pfgen.allTexts = ({ question, reference, answers, judges }) => [question, reference, ...answers, ...judges.flatMap(({ criteria, said }) =>
+    [criteria, ...said.flat().flatMap(({ output, problem }) => [output, problem])])].filter((text) => text !== null);
 
   pfgen.letterMark = (letter) => (isLetter(letter)
     ? element("span", { class: `letter ${letter.toLowerCase()}` }, letter)
@@ -46,7 +50,7 @@
   }));
 
   const probabilities = (own, name, row, letter) => {
-    const p = ["a", "b", "c"].map((each) => own[`${name}_${each}`][row]);
+    const p = probabilitiesOf(own, name, row);
     return p.includes(null) ? [element("span", { class: "quiet" }, tr("no_probabilities"))] : [bar(p), values(p, letter)];
   };
 
@@ -59,7 +63,7 @@
   };
 
   const problems = { empty: "problem_empty", "no verdict": "problem_none", "cut off by the token limit": "problem_cut" };
-  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", problem in problems ? tr(problems[problem]) : pfgen.shown(problem));
+  const invalidity = (problem) => element("div", { class: "problem" }, tr("why_invalid"), " ", Object.hasOwn(problems, problem) ? tr(problems[problem]) : pfgen.shown(problem));
 
   const verdictRow = (own, row, [label, name, letter, samples]) => {
     const cells = [...probabilities(own, name, row, letter), ...votes(samples)];
@@ -67,28 +71,17 @@
       cells.push(element("div", { class: "values" }, tr("margin_of", { value: (own.margin[row] / unit).toFixed(4) })));
     }
     if (samples.length === 1 && samples[0].problem) cells.push(invalidity(samples[0].problem));
-    return element("tr", {}, element("th", { scope: "row" }, tr(label)),
-      element("td", {}, pfgen.letterMark(letter)), element("td", { class: "wide" }, ...cells));
+    return [element("th", { scope: "row" }, tr(label)), element("td", {}, pfgen.letterMark(letter)), element("td", { class: "wide" }, ...cells)];
   };
 
-  const verdictTable = (own, row, said) => element("table", { class: "probabilities" },
-    element("thead", {}, element("tr", {}, ...["presented", "verdict", "probabilities"].map((key) =>
-      element("th", { scope: "col" }, tr(key))))),
-    element("tbody", {}, ...[
+  const verdictTable = (own, row, said) => pfgen.table({ class: "probabilities" }, null,
+    ["presented", "verdict", "probabilities"].map((key) => element("th", { scope: "col" }, tr(key))), [
       ["shown_first_a", "p1", own.v1[row], said[0]],
       ["shown_first_b", "p2", own.v2[row], said[1]],
       ["mean_of_orders", "p", own.probability[row], []],
-    ].map((each) => verdictRow(own, row, each))));
+    ].map((each) => verdictRow(own, row, each)));
 
   // Both orders, as judges saw them
-
-  const folded = (summary, make, isOpen = false) => {
-    const details = element("details", { open: isOpen }, element("summary", {}, summary));
-    const fill = () => details.children.length === 1 && details.append(...make());
-    if (isOpen) fill();
-    details.addEventListener("toggle", () => details.open && fill());
-    return details;
-  };
 
   const sampleText = ({ output, problem, letter }, number, isAlone) => element("div", { class: "sample" },
     element("div", { class: "facts" }, ...(isAlone ? [] : [tr("sample_number", { n: number + 1 })]),
@@ -101,7 +94,7 @@
     return element("section", { class: "said" },
       element("h5", {}, pfgen.shown(own.name), " ", pfgen.letterMark(letter)),
       ...probabilities(own, order ? "p2" : "p1", row, letter), ...votes(samples), ...texts.slice(0, 1),
-      ...(texts.length > 1 ? [folded(tr("other_samples", { n: texts.length - 1 }), () => texts.slice(1))] : []));
+      ...(texts.length > 1 ? [pfgen.folded(tr("other_samples", { n: texts.length - 1 }), () => texts.slice(1))] : []));
   };
 
   const inOrder = (index, row, texts, order) => {
@@ -120,7 +113,7 @@
   };
 
   const bothOrders = (index, row, texts, isOpen) => {
-    const details = folded(tr("both_orders"), () => [element("div", { class: "beside orders" }, ...orders.map((order) => inOrder(index, row, texts, order)))], isOpen);
+    const details = pfgen.folded(tr("both_orders"), () => [element("div", { class: "beside orders" }, ...orders.map((order) => inOrder(index, row, texts, order)))], isOpen);
     details.dataset.both = "";
     return details;
   };
@@ -153,7 +146,7 @@
     !wasSeen(own, row) && "unseen",
     wasSeen(own, row) && isInvalid(own, row) && "invalid",
     isUnequal(own, row) && (isFlipped(own, row) ? "flipped" : "unequal"),
-    isLetter(index.majority[row]) && wasSeen(own, row) && own[rule][row] !== index.majority[row] && "against",
+    isAgainst(index, own, rule, row) && "against",
   ].filter(Boolean).map((name) => element("span", { class: "chip badge" }, tr(`badge_${name}`)));
 
   const side = (index, own, rule, row, number, text) => {
@@ -169,7 +162,7 @@
 
   /** Criteria and reference, unfolded at once if `isOpen`. */
   pfgen.standards = (criteria, reference, isOpen) => [["criteria", criteria], ["reference", reference]].filter(([, text]) => text !== null)
-    .map(([key, text]) => folded(tr(key), () => [block(text)], isOpen));
+    .map(([key, text]) => pfgen.folded(tr(key), () => [block(text)], isOpen));
 
   /** `own`: the judge that is looked at; `isOpen`: whether both orders are unfolded. */
   pfgen.pairCard = (index, row, texts, { own, rule, isOpen }) => {

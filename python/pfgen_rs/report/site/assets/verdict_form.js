@@ -1,6 +1,7 @@
 // People judge pairs blind: without models and verdicts, the answers of each pair in an order of chance. What they say stays in the
 // browser, and goes to a file that `--humans` reads.
-(() => {
+// Called with what the list of pairs has; returns what is to be done when other choices are shown there.
+pfgen.judgeBlind = ({ index, given, judge, rule, matching, entry, follow, setRater }) => {
   const { element, tr, t, block, isLetter } = pfgen;
   const swapped = { A: "B", B: "A", C: "C" };
   const skipped = "-";
@@ -11,74 +12,27 @@
   let rater = "";
   let said = {}; // by digest: letter of the pair, or that it was skipped, in the order in which they were said
   let queue = []; // rows to judge
-  let isKept = true; // whether the browser keeps what is said
-  const inMemory = new Map(); // by rater, for browsers that do not
   let file = null; // handle of a file that is written after each verdict
   let isLost = false; // whether that failed
-  let note = null;
   let asked = null; // row of the pair that is shown
 
-  const verdicts = () => pfgen.verdicts;
-  const digest = (row) => verdicts().index.digests.slice(row * digits, (row + 1) * digits);
+  const digest = (row) => index.digests.slice(row * digits, (row + 1) * digits);
   const letterOf = (row) => said[digest(row)];
-  const key = () => `pfgen.rater.${rater}`;
+  const rowsSaid = () => [...index.ids.keys()].filter((row) => isLetter(letterOf(row)));
+  const key = () => `rater.${rater}`;
 
   // What is kept
 
-  const stored = (name) => {
-    try {
-      return localStorage.getItem(name);
-    } catch {
-      return null; // storage may be forbidden
-    }
-  };
+  const notKept = new Map(); // what the browser does not keep
+  const stored = (name) => notKept.get(name) ?? pfgen.kept(name);
+  const store = (name, text) => (pfgen.keep(name, text) ? notKept.delete(name) : notKept.set(name, text));
 
-  const keep = () => {
-    inMemory.set(rater, said);
-    try {
-      localStorage.setItem(key(), JSON.stringify(said));
-      localStorage.setItem("pfgen.rater", rater);
-      isKept = true;
-    } catch {
-      isKept = false; // forbidden or full
-    }
-  };
-
-  /** What a rater has said, here or in the verdicts that the page came with. */
-  const restore = (name) => {
-    if (name !== rater) [file, isLost] = [null, false]; // it is that of another rater
-    rater = name;
-    const { index, given } = verdicts();
-    const letters = given.letters[given.raters.indexOf(name)] ?? "";
-    const before = [...letters].map((letter, row) => [digest(row), letter]).filter(([, letter]) => isLetter(letter));
-    let found = {};
-    try {
-      found = JSON.parse(stored(key()) ?? "{}");
-    } catch {
-      // not what this page wrote
-    }
-    const known = Object.entries(found ?? {}).filter(([, letter]) => isLetter(letter) || letter === skipped);
-    said = Object.fromEntries([...before, ...known, ...Object.entries(isKept ? {} : inMemory.get(name) ?? {})]);
-  };
-
-  const rowsSaid = () => [...verdicts().index.ids.keys()].filter((row) => isLetter(letterOf(row)));
-
-  /** JSON lines as `read_humans` reads them. */
-  const lines = () => rowsSaid().map((row) => `${JSON.stringify({ id: verdicts().index.ids[row], rater, verdict: letterOf(row) })}\n`).join("");
-  const fileName = () => `humans-${rater.replace(/[\p{C}\p{Z}\\/:*?"<>|%~.]+/gu, "_")}.jsonl`;
-
-  const download = () => {
-    const address = URL.createObjectURL(new Blob([lines()], { type: "application/x-ndjson" }));
-    element("a", { href: address, download: fileName() }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10000);
-  };
-
+  const note = element("p", { class: "quiet" });
   const kept = element("span", { role: "status" });
+  const problem = (name) => element("span", { class: "problem" }, tr(name));
 
-  const keptNotes = () => [
-    ...(isKept ? [] : [element("span", { class: "problem" }, tr("not_kept")), " "]),
-    ...(file ? [tr("writes_file", { name: file.name })] : isLost ? [element("span", { class: "problem" }, tr("not_written"))] : []),
-  ];
+  const showKept = () => kept.replaceChildren(...(notKept.size ? [problem("not_kept"), " "] : []),
+    ...(file ? [tr("writes_file", { name: file.name })] : isLost ? [problem("not_written")] : []));
 
   let writing = Promise.resolve();
 
@@ -91,22 +45,50 @@
         await stream.write(lines());
         await stream.close();
       } catch {
-        file = null;
-        isLost = true;
-        kept.replaceChildren(...keptNotes());
+        [file, isLost] = [null, true];
       }
+      showKept();
     });
+  };
+
+  const keep = () => {
+    store(key(), JSON.stringify(said));
+    store("rater", rater);
+    write();
+  };
+
+  /** What a rater has said, here or in the verdicts that the page came with. */
+  const restore = (name) => {
+    if (name !== rater) [file, isLost] = [null, false]; // it is that of another rater
+    rater = name;
+    const before = [...given.letters[given.raters.indexOf(name)] ?? ""].map((letter, row) => [digest(row), letter]);
+    let found = {};
+    try {
+      found = JSON.parse(stored(key())) ?? {};
+    } catch {
+      // not what this page wrote
+    }
+    said = Object.fromEntries([...before.filter(([, letter]) => isLetter(letter)),
+      ...Object.entries(found).filter(([, letter]) => isLetter(letter) || letter === skipped)]);
+  };
+
+  /** JSON lines as `read_humans` reads them. */
+  const lines = () => rowsSaid().map((row) => `${JSON.stringify({ id: index.ids[row], rater, verdict: letterOf(row) })}\n`).join("");
+  const fileName = () => `humans-${rater.replace(/[\p{C}\p{Z}\\/:*?"<>|%~.]+/gu, "_")}.jsonl`;
+
+  const download = () => {
+    const address = URL.createObjectURL(new Blob([lines()], { type: "application/x-ndjson" }));
+    element("a", { href: address, download: fileName() }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
   };
 
   const chooseFile = async () => {
     try {
       file = await showSaveFilePicker({ suggestedName: fileName(), types: [{ accept: { "application/x-ndjson": [".jsonl"] } }] });
+      write();
     } catch {
-      return; // nothing was chosen
+      // nothing was chosen
     }
-    isLost = false;
-    kept.replaceChildren(...keptNotes());
-    write();
   };
 
   const tell = (name, values) => {
@@ -114,78 +96,53 @@
     pfgen.say(t(name, values));
   };
 
-  /** Letters of this rater in a file of an earlier day, by row. Throws an error with the number of a line that is none. */
-  const imported = (text) => {
-    const rows = new Map(verdicts().index.ids.map((id, row) => [id, row]));
-    const found = { letters: new Map(), others: 0 };
-    text.split("\n").forEach((line, number) => {
-      if (!line.trim()) return;
-      let value;
+  /** Add the letters of this rater in a file of an earlier day; what is said here is newer. */
+  const importFile = async (chosen) => {
+    const rows = new Map(index.ids.map((id, row) => [id, row]));
+    const found = {};
+    let others = 0;
+    for (const [number, line] of (await chosen.text()).split("\n").entries()) {
+      if (!line.trim()) continue;
+      let value = null;
       try {
         value = JSON.parse(line);
-        if (!isLetter(value.verdict) || value.id === undefined) throw new Error("no verdict");
       } catch {
-        throw new Error(String(number + 1));
+        // no verdict
       }
-      if (String(value.rater) === rater && rows.has(String(value.id))) found.letters.set(rows.get(String(value.id)), value.verdict);
-      else found.others += 1;
-    });
-    return found;
-  };
-
-  const importFile = async (chosen) => {
-    let found;
-    try {
-      found = imported(await chosen.text());
-    } catch (error) {
-      tell("not_imported", { line: error.message });
-      return;
+      if (!isLetter(value?.verdict) || value.id === undefined) return tell("not_imported", { line: number + 1 });
+      const row = rows.get(String(value.id));
+      if (row === undefined || String(value.rater) !== rater) others += 1;
+      else if (!isLetter(letterOf(row))) found[digest(row)] = value.verdict;
     }
-    const fresh = [...found.letters].filter(([row]) => !isLetter(letterOf(row))); // what is said here is newer
-    for (const [row, letter] of fresh) said[digest(row)] = letter;
-    keep();
-    write();
-    await next();
-    tell("imported", { n: fresh.length, others: found.others });
+    Object.assign(said, found);
+    return stepped("imported", { n: Object.keys(found).length, others });
   };
 
   // Figures
 
-  const cell = (value) => element("td", { class: "number", "data-value": value }, value === null ? "–" : value.toFixed(3));
+  const cell = (value, ...more) => element("td", { class: "number", "data-value": value }, value === null ? "–" : value.toFixed(3), ...more);
 
-  const shareCell = ({ share, low, high }) => {
-    const found = cell(share);
-    if (share !== null) found.append(" ", element("small", { "data-low": low, "data-high": high }, `${low.toFixed(3)}–${high.toFixed(3)}`));
-    return found;
-  };
-
-  const rowOf = (judge, name, against, letters) => {
-    const { index, rule } = verdicts();
-    const figures = pfgen.verdictFigures(judge, rule(), letters, index.groups);
-    return element("tr", {}, element("th", { scope: "row", class: "long" }, ...name), element("td", {}, tr(`against_${against}`)),
-      element("td", { class: "number" }, figures.pairs.toLocaleString("en")), shareCell(figures), cell(figures.kappa), cell(figures.error));
-  };
-
-  /** Judges against this rater, if there are verdicts, and the majority of all; judges have numbers while models are hidden. */
-  const figures = (hasSaid, isBlind) => {
-    const { index } = verdicts();
-    const isShown = { own: hasSaid, majority: index.raters.length > (hasSaid ? 1 : 0) };
-    const letters = { own: Array.from(index.ids, (_, row) => letterOf(row) ?? skipped), majority: index.majority };
-    const rows = index.judges.flatMap((judge, i) => ["own", "majority"].filter((against) => isShown[against]).map((against) =>
-      rowOf(judge, [isBlind ? tr("judge_number", { n: i + 1 }) : pfgen.shown(judge.name)], against, letters[against])));
+  /** Judges against this rater and the majority of all, where there are verdicts; judges have numbers while models are hidden. */
+  const figures = (isBlind) => {
+    const place = index.raters.indexOf(rater);
+    const sides = [["own", index.letters[place]], ["majority", index.raters.length > (place < 0 ? 0 : 1) ? index.majority : undefined]];
+    const rows = index.judges.flatMap((judge, i) => sides.filter(([, letters]) => letters).map(([against, letters]) => {
+      const { pairs, share, low, high, kappa, error } = pfgen.verdictFigures(judge, rule(), letters, index.groups);
+      const interval = () => [" ", element("small", { "data-low": low, "data-high": high }, `${low.toFixed(3)}–${high.toFixed(3)}`)];
+      return [element("th", { scope: "row", class: "long" }, isBlind ? tr("judge_number", { n: i + 1 }) : pfgen.shown(judge.name)),
+        element("td", {}, tr(`against_${against}`)), ...pfgen.figures([pairs.toLocaleString("en")]),
+        cell(share, ...(share === null ? [] : interval())), cell(kappa), cell(error)];
+    }));
     const heads = ["judge", "against", "pairs", "concordance_short", "kappa", "calibration"];
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("your_figures"), "data-t-aria-label": "your_figures" },
-      element("table", { class: "rows figures" },
-        element("thead", {}, element("tr", {}, ...heads.map((name, i) => element("th", { scope: "col", class: i > 1 ? "number" : null }, tr(name))))),
-        element("tbody", {}, ...rows)));
+      pfgen.table({ class: "rows figures" }, null, heads.map((name, i) => element("th", { scope: "col", class: i > 1 ? "number" : null }, tr(name))), rows));
   };
 
+  /** Let the figures count what this rater has said. Returns the number of pairs. */
   const count = () => {
-    const { index, setRater } = verdicts();
-    const letters = [...index.ids.keys()].map((row) => (isLetter(letterOf(row)) ? letterOf(row) : skipped)).join("");
-    const hasSaid = /[ABC]/.test(letters);
-    setRater(rater, hasSaid ? letters : null);
-    return hasSaid;
+    const { length } = rowsSaid();
+    setRater(rater, length ? index.ids.map((_, row) => letterOf(row) ?? skipped).join("") : null);
+    return length;
   };
 
   // The form
@@ -204,7 +161,6 @@
   const say = (letter) => {
     if (asked === null) return; // the next pair is still to be shown
     said[digest(asked)] = isSwapped(asked) ? swapped[letter] ?? letter : letter;
-    asked = null;
     stepped(letter === skipped ? "was_skipped" : "was_said", { letter });
   };
 
@@ -222,8 +178,8 @@
   };
 
   const stepped = async (name, values) => {
+    asked = null;
     keep();
-    write();
     await next();
     tell(name, values);
   };
@@ -240,7 +196,6 @@
 
   const question = (row, texts) => {
     const answers = isSwapped(row) ? texts.answers.toReversed() : texts.answers;
-    const { index, judge } = verdicts();
     const criteria = [texts.judges[index.judges.indexOf(judge())], ...texts.judges].map((each) => each.criteria).find((each) => each !== null) ?? null;
     return [block(texts.question, "text prompted"), ...pfgen.standards(criteria, texts.reference, true),
       element("div", { class: "beside" }, answer(answers[0], "A"), answer(answers[1], "B")),
@@ -270,18 +225,18 @@
     const done = queue.filter((each) => letterOf(each) !== undefined).length;
     const left = queue.filter((each) => letterOf(each) === skipped).length;
     const details = element("details", { open: form.querySelector("details.figures")?.open ?? false, class: "figures" },
-      element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true, true)] : []));
+      element("summary", {}, tr("your_figures")), element("p", { class: "quiet" }, tr("about_figures_blind")), ...(count() ? [figures(true)] : []));
     let [content, shown] = [finished(left), null];
     try {
-      if (row !== undefined) [content, shown] = [question(row, await verdicts().textsOf(row)), row];
+      if (row !== undefined) [content, shown] = [question(row, await entry(row)), row];
     } catch {
       content = [element("p", { class: "problem", role: "alert" }, tr("not_loaded"))];
     }
     if (mine !== wanted) return;
     asked = shown;
-    kept.replaceChildren(...keptNotes());
+    showKept();
+    note.replaceChildren();
     const heading = element("h2", { tabindex: "-1" }, row === undefined ? tr("nothing_left") : tr("pair_of", { n: done + 1, all: queue.length }));
-    note = element("p", { class: "quiet" });
     form.replaceChildren(heading,
       element("progress", { max: Math.max(queue.length, 1), value: done, "aria-label": t("progress"), "data-t-aria-label": "progress" }),
       element("p", { class: "facts" }, tr("judging_as", { rater }), kept),
@@ -294,7 +249,7 @@
     restore(name);
     keep();
     // All raters get the pairs in the same order, which is one of chance: that of their digests.
-    queue = verdicts().matching().map((row) => [digest(row), row]).sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+    queue = matching().sort((i, j) => (digest(i) < digest(j) ? -1 : 1));
     pfgen.setKeys([
       [["1", "a"], "say_a", () => say("A")],
       [["2", "b"], "say_b", () => say("B")],
@@ -307,7 +262,7 @@
 
   /** Asks for a name. */
   const ask = () => {
-    const name = element("input", { name: "rater", required: true, maxlength: "80", autocomplete: "nickname", value: stored("pfgen.rater") ?? "" });
+    const name = element("input", { name: "rater", required: true, maxlength: "80", autocomplete: "nickname", value: stored("rater") ?? "" });
     const entry = element("form", {
       class: "tools",
       onsubmit: (event) => {
@@ -317,26 +272,26 @@
       },
     }, element("label", { class: "field" }, element("span", {}, tr("your_name")), name), element("button", { type: "submit" }, tr("begin")),
     button("stop_judging", stop));
-    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: verdicts().matching().length })), entry);
+    form.replaceChildren(element("h2", {}, tr("judge_blind")), element("p", {}, tr("about_judging")), element("p", {}, tr("pairs_found", { n: matching().length })), entry);
     name.focus();
   };
 
   // Where one is
 
   const showOwn = () => {
-    const hasSaid = rater !== "" && count();
+    const n = rater === "" ? 0 : count();
     own.replaceChildren(element("p", {}, tr("about_own")),
       element("p", { class: "facts" }, element("a", { href: "#blind", class: "button" }, tr("judge_blind")),
-        ...(hasSaid ? [tr("you_judged", { rater, n: rowsSaid().length }), button("download", download)] : [])),
-      ...(verdicts().index.raters.length ? [element("p", { class: "quiet" }, tr("about_figures")), figures(hasSaid, false)] : []));
+        ...(n ? [tr("you_judged", { rater, n }), button("download", download)] : [])),
+      ...(index.raters.length ? [element("p", { class: "quiet" }, tr("about_figures")), figures(false)] : []));
   };
 
   const place = async () => {
     asked = null;
     if (location.hash === "#blind") {
       look.remove();
-      verdicts().setRater("", null);
-      await verdicts().follow(); // for the filters
+      setRater("", null);
+      await follow(); // for the filters
       ask();
       return;
     }
@@ -345,19 +300,17 @@
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
     showOwn();
-    await verdicts().follow();
+    await follow();
   };
 
-  verdicts().onChoice = showOwn;
-  verdicts().onReady = () => {
-    if (stored("pfgen.rater")) restore(stored("pfgen.rater"));
-    place();
-    addEventListener("hashchange", place);
-    addEventListener("storage", (event) => {
-      if (event.key === key() && rater) restore(rater); // another window with the same rater
-    });
-    addEventListener("beforeunload", (event) => {
-      if (!isKept && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
-    });
-  };
-})();
+  if (stored("rater")) restore(stored("rater"));
+  place();
+  addEventListener("hashchange", place);
+  addEventListener("storage", (event) => {
+    if (event.key === `pfgen.${key()}` && rater) restore(rater); // another window with the same rater
+  });
+  addEventListener("beforeunload", (event) => {
+    if (notKept.has(key()) && !file && rowsSaid().length) event.preventDefault(); // only this page knows what was said
+  });
+  return showOwn;
+};

@@ -6,11 +6,7 @@
   const shown = { ArrowRight: "→", ArrowLeft: "←" };
   let actions = []; // [keys, name of what they do, action]
 
-  try {
-    on.checked = localStorage.getItem("pfgen.keys") !== "off";
-  } catch {
-    on.checked = true; // storage may be forbidden
-  }
+  on.checked = pfgen.kept("keys") !== "off";
 
   /** Let keys do something; before, they may have done something else. */
   pfgen.setKeys = (table) => {
@@ -58,7 +54,7 @@
     const first = Math.max(all.findIndex((card) => card.getBoundingClientRect().bottom > 0), 0); // that is not above the screen
     const next = place < 0 ? first : place + by;
     if (all[next]) reach(all[next]);
-    else if (await pfgen.verdicts.turnPage(by)) reach(cards().at(by > 0 ? 0 : -1));
+    else if (await pfgen.turnPage(by)) reach(cards().at(by > 0 ? 0 : -1));
   };
 
   const inCurrent = (act) => () => {

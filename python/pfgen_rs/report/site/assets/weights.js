@@ -7,27 +7,26 @@
   const checked = (board, given) => Object.fromEntries(board.benchmarks
     .map(({ key }) => [key, Math.min(Math.max(Math.round(Number(given?.[key])) || 0, 0), highest)]).filter(([, weight]) => weight));
 
+  /** The benchmarks that have weights, and the sum of these. */
+  const weighed = (board, weights) => {
+    const parts = board.benchmarks.filter(({ key }) => weights[key]);
+    return [parts, parts.reduce((sum, { key }) => sum + weights[key], 0)];
+  };
+
   /** The weighted mean of a row, each benchmark scaled to 0–1 by its low and high end; `null` where one of them is unknown. */
   const composite = (board, weights) => {
-    const weighed = board.benchmarks.filter(({ key }) => weights[key]);
-    const total = weighed.reduce((sum, { key }) => sum + weights[key], 0);
+    const [parts, total] = weighed(board, weights);
     return (row) => {
-      let sum = 0;
-      for (const { key, column, low, high } of weighed) {
-        const value = row.get(column);
-        if (value === null) return null;
-        sum += (weights[key] * (value - low)) / (high - low);
-      }
-      return total ? sum / total : null;
+      if (parts.some(({ column }) => row.get(column) === null)) return null;
+      return parts.reduce((sum, { key, column, low, high }) => sum + (weights[key] * (row.get(column) - low)) / (high - low), 0) / total;
     };
   };
 
   const formula = (board, weights) => {
-    const weighed = board.benchmarks.filter(({ key }) => weights[key]);
-    if (!weighed.length) return [tr("no_weights")];
+    const [parts, total] = weighed(board, weights);
+    if (!total) return [tr("no_weights")];
     const term = (each) => `${weights[each.key]} × (${pfgen.named(each)} − ${each.low}) / (${each.high} − ${each.low})`;
-    const total = weighed.reduce((sum, { key }) => sum + weights[key], 0);
-    return [tr("composite"), pfgen.shown(` = [ ${weighed.map(term).join(" + ")} ] / ${total}`)];
+    return [tr("composite"), pfgen.shown(` = [ ${parts.map(term).join(" + ")} ] / ${total}`)];
   };
 
   /** Sliders for the weights; `changed(weights, isTyped)`. */
