@@ -24,6 +24,7 @@ from browser import (
     expect,
     field,
     in_both,
+    in_each,
     overflow,
     settled,
     where,
@@ -299,7 +300,7 @@ def test_the_frontier_and_what_is_left_out(page: Page, address: str, made: dict[
     assert {"1B", "10B"} <= set(ticks)
 
 
-@in_both
+@in_each
 def test_points_lead_to_pages_and_are_reached_by_keys(page: Page, address: str) -> None:
     opened(page, address)
     first = page.locator("#drawings .spot").first
@@ -319,7 +320,7 @@ def test_points_lead_to_pages_and_are_reached_by_keys(page: Page, address: str) 
     assert page.locator("#drawings .tip text").count() == 0
 
 
-@in_both
+@in_each
 def test_a_rectangle_and_bounds_choose_the_same(
     page: Page, address: str, made: dict[str, Any]
 ) -> None:
@@ -351,7 +352,7 @@ def test_a_rectangle_and_bounds_choose_the_same(
     assert len(chosen) == middle > 0
 
 
-@in_both
+@in_each
 def test_the_address_has_the_drawing_and_back_works(page: Page, address: str) -> None:
     opened(page, address)
     field(page, "Horizontal").first.select_option("released")
@@ -371,9 +372,10 @@ def test_the_address_has_the_drawing_and_back_works(page: Page, address: str) ->
     expect(page.locator("#drawings figcaption")).to_have_text("Score against Parameters")
 
 
-@in_both
-@pytest.mark.parametrize(
-    "kind", ["scatter", "cost", "intervals", "categories", "curves", "questions"]
+@in_both(
+    "kind",
+    ["scatter", "cost", "intervals", "categories", "curves", "questions"],
+    ["scatter", "categories", "questions"],
 )
 def test_each_kind_in_both_languages_and_themes_as_files(
     new_page: NewPage, address: str, kind: str

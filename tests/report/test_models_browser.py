@@ -8,6 +8,7 @@ import json
 import math
 import random
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from browser import (
     expect,
     field,
     in_both,
+    in_each,
     overflow,
     settled,
     where,
@@ -238,7 +240,7 @@ def test_a_mean_is_of_all_runs_that_match(page: Page, address: str) -> None:
     assert settled(page, own_ranges, lows) == lows
 
 
-@in_both
+@in_each
 def test_back_and_forward_and_links_reproduce_the_view(new_page: NewPage, address: str) -> None:
     page = opened(new_page(), address)
 
@@ -311,7 +313,7 @@ def test_addresses_that_mean_nothing(page: Page, address: str) -> None:
     assert len(shown(page)) == len(BOARD["models"]["slug"])
 
 
-@in_both
+@in_each
 def test_several_criteria_by_pointer_and_keyboard(page: Page, address: str) -> None:
     opened(page, address, choice="all", columns=["score", "mode", "trials"])
     page.locator("th[data-key=mode] button").click()
@@ -359,7 +361,7 @@ def cells_of_markdown(line: str) -> list[str]:
     return [re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), c) for c in line.strip("|").split("|")]
 
 
-@in_both
+@in_each
 def test_exports_are_read_back(new_page: NewPage, tmp_path: Path) -> None:
     board = made_board(30, hostile=True)
     page = opened(new_page(accept_downloads=True), write_board(tmp_path, board).as_uri(),
@@ -422,7 +424,7 @@ def test_exports_are_read_back(new_page: NewPage, tmp_path: Path) -> None:
     ]
 
 
-@in_both
+@in_each
 def test_weights_make_a_column_of_models_that_have_all(page: Page, address: str) -> None:
     opened(page, address)
     assert page.locator("th[data-key=composite]").count() == 0
@@ -448,7 +450,7 @@ def test_weights_make_a_column_of_models_that_have_all(page: Page, address: str)
     assert values == sorted(values, reverse=True)
 
 
-@in_both
+@in_each
 def test_a_filter_is_used_by_keyboard_and_leaves_unknown_values_out(
     page: Page, address: str
 ) -> None:
@@ -475,7 +477,7 @@ def test_a_filter_is_used_by_keyboard_and_leaves_unknown_values_out(
     assert settled(page, lambda: len(shown(page)), len(found)) == len(found)
 
 
-@in_both
+@in_each
 def test_runs_are_chosen_for_comparison(page: Page, address: str) -> None:
     opened(page, address)
     for number in (0, 2):
@@ -501,8 +503,7 @@ INSIDE = """["left", "top"].map((side) => {
 })"""
 
 
-@in_both
-@pytest.mark.parametrize("viewport", [PHONE, {"width": 2560, "height": 1440}])
+@in_both("viewport", [PHONE, {"width": 2560, "height": 1440}], [PHONE])
 def test_hostile_names_act_nowhere_and_fit(
     new_page: NewPage, tmp_path: Path, viewport: Any
 ) -> None:
@@ -545,6 +546,26 @@ def test_print_shows_all_rows_and_without_scripts_they_are_there(
     assert [int(c) for c in cells if c != "–"] == list(range(1, len(ranked) + 1))
     assert plain.locator("#filters").is_hidden()
     assert len(HOSTILE) > 1
+
+
+def pages_of(pdf: bytes) -> int:
+    """How many pages a file has; parts of it may be packed."""
+    packed = [pdf[each.end() :] for each in re.finditer(rb"stream\r?\n", pdf)]
+    parts = [pdf]
+    for each in packed:
+        try:
+            parts.append(zlib.decompressobj().decompress(each))
+        except zlib.error:
+            continue
+    return sum(len(re.findall(rb"/Type\s*/Page\b", part)) for part in parts)
+
+
+@in_each
+def test_all_rows_are_printed(page: Page, tmp_path: Path) -> None:
+    """Of 300; those in sight fill two sheets."""
+    page.goto(write_board(tmp_path, made_board(300)).as_uri())
+    page.locator("#filters:not([hidden])").wait_for()
+    assert pages_of(page.pdf()) >= 6
 
 
 FILTERED = """(number) => {

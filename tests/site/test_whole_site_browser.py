@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -9,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from boards import made_board, write_board
-from browser import NewPage, Page, expect, in_both, overflow, served, where
+from browser import NewPage, Page, back, expect, in_both, in_each, overflow, served, settled, where
 from site_samples import Elements
 from whole_site import build_everything
 
@@ -50,6 +51,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_everything(tmp_path_factory.mktemp("everything"))
 
 
+@pytest.fixture(scope="module")
+def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same where every name and answer attacks."""
+    return build_everything(tmp_path_factory.mktemp("hostile"), hostile=True)
+
+
 def pages(site: Path) -> dict[str, Path]:
     return {kind: min(site.glob(pattern)) for kind, pattern in KINDS.items()}
 
@@ -75,12 +82,14 @@ def test_axe_finds_nothing(new_page: NewPage, site: Path, scheme: Any, rules: An
     assert {kind: own for kind, own in found.items() if own} == {}
 
 
-@in_both
-@pytest.mark.parametrize(("width", "locale"), [(390, "ja"), (2560, "en-GB")])
-def test_pages_fit(new_page: NewPage, site: Path, width: int, locale: str) -> None:
-    page = new_page(viewport={"width": width, "height": 900}, locale=locale)
-    found = {kind: overflow(page) for kind, _ in visited(page, site)}
-    assert {kind: own for kind, own in found.items() if own} == {}
+@in_both("locale", ["ja", "en-GB"], ["en-GB"])
+def test_pages_fit(new_page: NewPage, site: Path, locale: str) -> None:
+    found = {}
+    for kind, page in visited(new_page(locale=locale), site):
+        for width in (2560, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            found[kind, width] = overflow(page)
+    assert {place: own for place, own in found.items() if own} == {}
 
 
 def test_links_lead_somewhere_within_the_site(site: Path) -> None:
@@ -113,7 +122,7 @@ def test_links_lead_somewhere_within_the_site(site: Path) -> None:
     assert reached >= {path.resolve() for path in site.rglob("*.html")}
 
 
-@in_both
+@in_each
 def test_one_navigation_and_settings_go_along(new_page: NewPage, site: Path) -> None:
     page, seen = new_page(locale="en-GB"), set()
     for kind, _ in visited(page, site):
@@ -134,7 +143,7 @@ def test_one_navigation_and_settings_go_along(new_page: NewPage, site: Path) -> 
         assert state == ["dark", "ja"], name
 
 
-@in_both
+@in_each
 def test_without_scripts_pages_say_what_they_have(new_page: NewPage, site: Path) -> None:
     page = new_page(java_script_enabled=False)
     for kind, path in pages(site).items():
@@ -157,9 +166,9 @@ def test_print_has_the_tables_and_no_controls(page: Page, site: Path, kind: str)
     )
 
 
-@in_both
-def test_hostile_names_and_answers_act_nowhere(new_page: NewPage, tmp_path: Path) -> None:
-    folder = build_everything(tmp_path, hostile=True)
+@in_each
+def test_hostile_names_and_answers_act_nowhere(new_page: NewPage, hostile_site: Path) -> None:
+    folder = hostile_site
     page = new_page(viewport={"width": 390, "height": 844})
     patterns = ("index.html", "*/index.html", "[jt]*/*/index.html", "runs/*/index.html")
     places = [path for pattern in patterns for path in folder.glob(pattern)]
@@ -199,3 +208,86 @@ def test_a_model_without_categories_has_no_drawing_of_them(page: Page, site: Pat
         expect(page.locator("#standing")).to_have_text(
             re.compile("^Rank 3 of 3 " if count else "^$")
         )
+
+
+def models(page: Page, site: Path, query: str = "") -> Page:
+    page.goto((site / "models" / "index.html").as_uri() + query)
+    page.locator("#drawings .spot").first.wait_for()
+    return page
+
+
+def reached(page: Page, address: str) -> bool:
+    return bool(re.search(address, where(page)))
+
+
+KEYS = [
+    ("input[name=text]", ["7", "b"], "text=7b"),
+    ("select[name=choice]", ["ArrowDown"], "choice=latest"),
+    ("details:has(#columns) summary", ["Enter"], ""),
+    ("#columns input >> nth=1", ["Space"], "columns="),
+    ("details:has(#weights) summary", ["Enter"], ""),
+    ("#weights input >> nth=0", ["ArrowRight", "ArrowRight"], "weights="),
+    ("th[data-key=score] button", ["Enter"], "sort=%5B%22-?score"),
+    ("th[data-key=name] button", ["Shift+Space"], "sort=.*score.*name"),
+    ("#column", ["ArrowDown"], ""),
+    ("#add", ["Enter"], "filters="),
+    ("#drawings select >> nth=0", ["ArrowDown"], "draw="),
+    ("tbody .choose input >> nth=0", ["Space"], "chosen="),
+    ("#theme", ["Enter"], ""),
+    ("#language", ["Enter"], ""),
+]
+
+
+@in_each
+def test_the_models_by_keys_alone_and_again_from_the_address(page: Page, site: Path) -> None:
+    models(page, site)
+    for place, keys, wanted in KEYS:
+        page.locator(place).focus()
+        for key in keys:
+            page.keyboard.press(key)
+        assert settled(page, partial(reached, page, wanted), wanted=True), place
+    assert page.locator("html").get_attribute("lang") == "ja"
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+
+    def state() -> list[object]:
+        values = "(all) => all.map((own) => own.type === 'checkbox' ? own.checked : own.value)"
+        fields = page.locator("#filters :is(input, select):not(#column), #drawings select")
+        sorts = page.locator("thead button").all_inner_texts()
+        return [fields.evaluate_all(values), sorts, page.locator("#count").inner_text()]
+
+    before = state()
+    page.reload()
+    page.locator("#filters:not([hidden])").wait_for()
+    assert settled(page, state, before) == before
+
+
+@in_each
+def test_a_brush_filters_the_table_and_chosen_models_are_compared(page: Page, site: Path) -> None:
+    rows = models(page, site, "?draw.x=length").locator(".models tbody tr:not(.gap)")
+    count = rows.count()
+    overlay = page.locator("#drawings .brush .overlay")
+    overlay.scroll_into_view_if_needed()
+    box = overlay.bounding_box()
+    spots = page.locator("#drawings .spot").evaluate_all("all => all.map(({ spot }) => spot.x)")
+    assert box
+    assert len(set(spots)) > 1
+    page.mouse.move(box["x"] + 1, box["y"] + 1)
+    page.mouse.down()
+    page.mouse.move(box["x"] + min(spots) + 9, box["y"] + box["height"] - 1, steps=4)
+    page.mouse.up()
+    assert settled(page, lambda: 0 < rows.count() < count, wanted=True)
+    assert "brush=" in where(page)
+    back(page)
+    assert settled(page, rows.count, count) == count
+    page.locator("tbody .choose input").nth(0).click()
+    page.locator("tbody .choose input").nth(1).focus()
+    page.keyboard.press("Space")
+    address = where(page)
+    page.locator("#comparison a").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#figures")).to_be_visible()
+    assert settled(page, page.locator("#chosen-table tbody tr").count, 2) == 2
+    assert "/compare/index.html" in where(page)
+    back(page)
+    expect(page.locator("#comparison li")).to_have_count(2)
+    assert where(page) == address

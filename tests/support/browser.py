@@ -37,10 +37,20 @@ _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 Launch = Callable[..., "Browser"]
-in_both = pytest.mark.parametrize(
+
+
+def in_both(name: str, chromium: Sequence[Any], firefox: Sequence[Any]) -> pytest.MarkDecorator:
+    """Run a test with some values of an argument in chromium, and with some in firefox, which is slower."""
+    cases = [
+        *(("chromium", value) for value in chromium),
+        *(pytest.param("firefox", value, marks=pytest.mark.slow) for value in firefox),
+    ]
+    return pytest.mark.parametrize(("engine", name), cases, indirect=["engine"])
+
+
+in_each = pytest.mark.parametrize(
     "engine", ["chromium", pytest.param("firefox", marks=pytest.mark.slow)], indirect=True
 )
-"""Of a test that the pages pass in either browser."""
 
 
 def _found(names: Sequence[str]) -> str:
@@ -90,7 +100,7 @@ def browser(launched: Launch) -> Browser:
 
 @pytest.fixture
 def engine(request: pytest.FixtureRequest) -> str:
-    """The browser that makes a test's pages, as `in_both` says."""
+    """The browser that makes a test's pages, as `in_both` and `in_each` say."""
     found: str = getattr(request, "param", "chromium")
     return found
 
