@@ -340,11 +340,13 @@
       ask();
       return;
     }
-    if (!look.isConnected) form.after(look);
+    const isBack = !look.isConnected;
+    if (isBack) form.after(look);
     pfgen.translate(look); // it may have been away when the language changed
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
     showOwn();
+    if (isBack) own.querySelector("a").focus(); // where one came from
     await verdicts().follow();
   };
 
