@@ -31,6 +31,7 @@ NewPage = Callable[..., "Page"]
 
 _STAYS = re.compile(r"(file|data|blob|about):")
 _PATIENCE = 30_000  # milliseconds; machines that run tests side by side are slow
+_NAMES = "--enable-blink-features=ComputedAccessibilityInfo"  # `Element.computedName`
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -46,7 +47,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("needs a font for chromium")
     playwright.expect.set_options(timeout=_PATIENCE)
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox", _NAMES])
         yield browser
         browser.close()
 

@@ -66,6 +66,7 @@
     const answers = chosen(query);
     pages = Math.max(Math.ceil(answers.length / onPage), 1);
     page = Math.min(page, pages - 1);
+    pfgen.hideCounts();
     list.replaceChildren(...answers.slice(page * onPage, (page + 1) * onPage).map((answer) => card(answer, query)));
     pager.replaceChildren(turn(-1, "previous"), tr("page_of", { page: page + 1, pages }), turn(1, "next"));
     pager.hidden = pages === 1;
