@@ -43,7 +43,8 @@ _MISSED = """() => {
 }"""
 _STILL = """async () => {
   const fields = () => [...document.querySelectorAll("input, select, textarea, details, dialog")].map((own) => own.checked ?? own.open ?? own.value);
-  const values = () => [...document.querySelectorAll("input:not([type=checkbox]), select, textarea")].map((own) => own.value);
+  // Sliders of answers follow what the pointer happens to be over.
+  const values = () => [...document.querySelectorAll("input:not([type=checkbox], .inspect *), select, textarea")].map((own) => own.value);
   const parts = () => [...document.querySelectorAll("header, main, footer, dialog")];
   const state = () => [location.href, parts().map((own) => own.innerText).join(" "), JSON.stringify([fields(), values()])];
   let [last, quiet] = [state(), 0];
