@@ -33,6 +33,7 @@ NewPage = Callable[..., "Page"]
 
 _STAYS = re.compile(r"(file|data|blob|about):")
 _PATIENCE = 30_000  # milliseconds; machines that run tests side by side are slow
+_NAMES = "--enable-blink-features=ComputedAccessibilityInfo"  # `Element.computedName`
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -78,7 +79,7 @@ def launched() -> Iterator[Launch]:
             made: Browser
             if engine == "chromium":
                 path = _found(_CHROMIUM)
-                made = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+                made = driver.chromium.launch(executable_path=path, args=["--no-sandbox", _NAMES])
             else:
                 path = str(firefox.program(_found(firefox.NAMES)))
                 made = driver.firefox.launch(

@@ -19,6 +19,21 @@ from site_samples import HOSTILE
 from verdict_pages import write_hostile_verdicts
 
 TITLE = Both("みんなの表", "Our board")
+KINDS = {
+    "overview": "index.html",
+    "models": "models/index.html",
+    "model": "models/*a-7b*/index.html",
+    "compare": "compare/index.html",
+    "questions": "benchmark/index.html",
+    "judges": "judges/index.html",
+    "verdicts": "judges/demo-careful*/index.html",
+    "tasks": "tasks/index.html",
+    "report": "tasks/*/index.html",
+    "training": "training/index.html",
+    "curve": "training/*/index.html",
+    "about": "about/index.html",
+    "run": "runs/*/index.html",
+}
 
 
 def build_everything(place: Path, *, hostile: bool = False) -> Path:
@@ -29,6 +44,15 @@ def build_everything(place: Path, *, hostile: bool = False) -> Path:
     plan = SitePlan(given, "mini", about=About(title=title, about=text, method=text))
     build_site(plan, place / "site", jobs=1)
     return place / "site"
+
+
+def pages(site: Path) -> dict[str, Path]:
+    """A page of each kind: of the model and the judge that are named, where the site has them."""
+    found = {}
+    for kind, pattern in KINDS.items():
+        others = site.glob(f"{pattern.partition('/')[0]}/*/index.html")
+        found[kind] = min(site.glob(pattern), default=None) or min(others)
+    return found
 
 
 def _results(place: Path, *, hostile: bool) -> Iterator[tuple[Path, str | None]]:

@@ -44,6 +44,7 @@
     const cards = runs.map((run, i) => card(run, letters[i],
       ...(shown[i] ? answered(shown[i], table, reading, differs[i]) : [without(run, having.includes(run))])));
     const classes = ["beside", differing ? "differing" : "", runs.length > 2 ? "many" : ""].filter(Boolean).join(" ");
-    place.replaceChildren(element("div", { class: classes, tabindex: runs.length > 2 ? "0" : null }, ...cards));
+    pfgen.hideCounts();
+    place.replaceChildren(element("div", { class: classes, ...(runs.length > 2 && { tabindex: "0", role: "group", "aria-labelledby": "side" }) }, ...cards));
   };
 })();

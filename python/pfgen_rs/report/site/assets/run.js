@@ -35,7 +35,11 @@
     .filter((row) => texts[row].includes(text.value))
     .map((row) => pfgen.answer(loaded.data, row)).sort(orders[order.value]);
 
-  const paged = pfgen.paged(document.getElementById("pager"), (answers) => list.replaceChildren(...answers.map(card)), top);
+  const draw = (answers) => {
+    pfgen.hideCounts();
+    list.replaceChildren(...answers.map(card));
+  };
+  const paged = pfgen.paged(document.getElementById("pager"), draw, top);
 
   const show = () => {
     if (!loaded) return;

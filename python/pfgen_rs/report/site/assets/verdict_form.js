@@ -295,11 +295,13 @@ pfgen.judgeBlind = ({ index, given, judge, rule, matching, entry, follow, setRat
       ask();
       return;
     }
-    if (!look.isConnected) form.after(look);
+    const isBack = !look.isConnected;
+    if (isBack) form.after(look);
     pfgen.translate(look); // it may have been away when the language changed
     pfgen.setKeys(pfgen.listKeys);
     form.replaceChildren();
     showOwn();
+    if (isBack) own.querySelector("a").focus(); // where one came from
     await follow();
   };
 

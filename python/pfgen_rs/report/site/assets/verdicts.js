@@ -111,7 +111,10 @@
     onlyNote.hidden = !linked;
     if (linked) {
       onlyNote.replaceChildren(row < 0 ? tr("no_such_pair", { id: id.slice(0, 200) }) : tr("only_pair"), " ",
-        element("button", { type: "button", class: "link", onclick: listing.again }, tr("show_them_all")));
+        element("button", { type: "button", class: "link", onclick: () => {
+          listing.again();
+          form.elements.rule.focus();
+        } }, tr("show_them_all")));
     }
     return listing.update();
   };

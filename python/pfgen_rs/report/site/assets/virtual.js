@@ -52,6 +52,7 @@
       for (const row of made.values()) row.remove();
       made.clear();
       count = number;
+      below.style.height = `${count * height}px`; // the box is as high as it will be, else lines in sight were missing
       draw();
       measured();
     };
