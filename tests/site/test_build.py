@@ -204,6 +204,29 @@ def test_systems_are_no_models_wherever_these_are_counted(lab: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("names", "models", "twice"),
+    [
+        (["some/model"], 2, False),
+        (["Some/MODEL"], 2, False),
+        (["some.model", "some-model", "some_model", "SOME.model"], 5, False),
+        (["some/model.", "some/model/", "/some/model", "./some/model"], 6, False),
+        ([], 2, True),
+    ],
+)
+def test_models_are_told_apart_by_name(
+    tmp_path: Path, names: list[str], models: int, twice: bool
+) -> None:
+    """Runs of one name, names that differ in letters that folders may not have, a checkout given twice."""
+    checkout = make_checkout(tmp_path / "checkout")
+    for number, name in enumerate(names):
+        add_run(checkout, f"result/more/{number}", config={"model": name})
+    done = build_site(SitePlan([given(checkout)] * (1 + twice)), tmp_path / "site", jobs=1)
+    pages = [path.parent.name for path in (tmp_path / "site" / "models").glob("*/index.html")]
+    assert (done.models, done.runs, done.failed) == (models, 2 + len(names), [])
+    assert len({name.casefold() for name in pages}) == done.models
+
+
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ("bild", "No such command 'bild'. Did you mean 'build'?"),

@@ -183,6 +183,10 @@ def test_aliases(tmp_path: Path) -> None:
     runs = ["openai/gpt-4o-2024-08-06"]
     found = match(runs, {"table": ["gpt-4o  (aug)"]}, read_aliases(path, identity))
     assert found.models["table"] == {"gpt-4o  (aug)": runs[0]}
+    apart = match([*runs, "gpt-4o (aug)"], {}, read_aliases(path, identity))
+    assert [text.partition(" stay")[0] for text in apart.left_out()] == [
+        "'gpt-4o (aug)', 'openai/gpt-4o-2024-08-06'"
+    ]
 
 
 def test_public_names(studies_dir: Path) -> None:

@@ -80,13 +80,15 @@ class Matching:
     """What names mean. `models`: by source and name, the model. `alone`: names by source that no run has.
 
     `unclear`: names that stand for themselves, since they may be any of those given. `twice`: by source,
-    names that mean the same model, of which none is used.
+    names that mean the same model, of which none is used. `apart`: names of runs that the file of aliases
+    calls the same.
     """
 
     models: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     alone: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unclear: Mapping[str, Sequence[str]] = field(default_factory=dict)
     twice: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    apart: Sequence[Sequence[str]] = ()
 
     def left_out(self) -> list[str]:
         """Returns what to tell a user of what is left out, and of what is unclear."""
@@ -100,7 +102,11 @@ class Matching:
             "them, say so in the file of aliases"
             for name, others in self.unclear.items()
         ]
-        return [*lost, *unclear]
+        apart = [
+            f"{_named(names)} stay different models, as both have runs: call them alike in config.json"
+            for names in self.apart
+        ]
+        return [*lost, *unclear, *apart]
 
     def notes(self) -> list[str]:
         """Returns what to tell a user of names that no run has."""
@@ -154,7 +160,8 @@ def match(
         label: sorted(name for name in own if groups[meant[name]] not in here)
         for label, own in models.items()
     }
-    return Matching(models, alone, unclear, twice)
+    alike = [sorted(n for n in ours if meant[n] == model) for model in {*aliases.values()}]
+    return Matching(models, alone, unclear, twice, sorted(n for n in alike if len(n) > 1))
 
 
 class _Group(NamedTuple):

@@ -1,11 +1,12 @@
 // The page of a model: its rank among all models of the site, and its categories beside theirs.
-pfgen.loadBoard(document.getElementById("standing"), (board) => {
+pfgen.loadBoard(document.getElementById("standing"), async (board) => {
   const { model } = pfgen.data("page");
   const best = board.rows("best");
   const ranked = best.filter((row) => !row.system && row.get("score") !== null);
   const tested = ranked.filter((row) => row.means);
   const place = ranked.findIndex((row) => row.id === model);
-  const own = pfgen.ranking(tested.map((row) => row.means), board.level).own([...tested.keys()])[tested.indexOf(ranked[place])];
+  const ranking = await pfgen.ranking(tested.map((row) => row.means), board.level);
+  const own = ranking.own([...tested.keys()])[tested.indexOf(ranked[place])];
   if (own) {
     const values = { rank: place + 1, all: ranked.length, low: own[0], high: own[1] };
     document.getElementById("standing").replaceChildren(pfgen.tr("standing", values));

@@ -94,7 +94,9 @@
       const isMean = state.choice === "mean";
       const source = isMean ? (base.means ??= base.rows.map((row) => row.means)) : board.means;
       if (signal.aborted || !source?.some(Boolean)) return;
-      if (tests.source !== source) tests = { source, ...pfgen.ranking(source, board.level) };
+      if (tests.source !== source) tests = { source, ranking: pfgen.ranking(source, board.level) };
+      const ranking = await tests.ranking;
+      if (signal.aborted) return;
       const numberOf = (row) => (isMean ? base.rows.indexOf(row) : row.used[0]);
       const among = rows.filter((row) => source[numberOf(row)]);
       const numbers = among.map(numberOf);
@@ -103,10 +105,10 @@
         among.forEach((row, i) => Object.assign(places.get(row), { [name]: values[i] }));
         found.tested = among.length;
       };
-      note("own", tests.own(numbers));
-      note("tier", tests.tiers(numbers));
+      note("own", ranking.own(numbers));
+      note("tier", ranking.tiers(numbers));
       arrange();
-      note("joint", await tests.joint(numbers, signal));
+      note("joint", await ranking.joint(numbers, signal));
       if (!signal.aborted) draw();
     };
 

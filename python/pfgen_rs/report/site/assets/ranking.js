@@ -60,8 +60,20 @@
     return [low, high];
   };
 
+  /** What is awaited between pieces of work, so that the page has its turn. */
+  const turns = (signal) => {
+    let begun = performance.now();
+    return async () => {
+      if (performance.now() - begun < slice) return;
+      await new Promise((resume) => { setTimeout(resume); });
+      signal?.throwIfAborted();
+      begun = performance.now();
+    };
+  };
+
   /** Of question means of runs (`null`: none), by their numbers: ranges of ranks, by a run's own tests and jointly, and tiers. */
-  pfgen.ranking = (means, level) => {
+  pfgen.ranking = async (means, level) => {
+    const turn = turns();
     const error = 1 - level;
     const runs = means.map((run) => run && Float64Array.from(run));
     const total = runs.length;
@@ -76,6 +88,7 @@
         sure[i * total + j] = Math.sign(t) * (1 - pfgen.twoSidedP(t, questions - 1));
         sure[j * total + i] = -sure[i * total + j];
       }
+      await turn();
     }
 
     /** 1 - p of a run and others, where it can be significant. */
@@ -115,11 +128,14 @@
     const flips = drawn ? draws : 2 ** questions;
     let sums = null; // of each run's means with signs flipped, for any choice of runs
 
-    const flipped = () => {
+    const flipped = async (pause) => {
       const found = runs.map((run) => run && new Float64Array(flips));
       let at = 0;
       for (const block of pfgen.flips(questions, draws, [0])) {
-        runs.forEach((run, i) => run && found[i].set(pfgen.flippedSums(run, block), at));
+        for (const [i, run] of runs.entries()) {
+          if (run) found[i].set(pfgen.flippedSums(run, block), at);
+          await pause();
+        }
         at += block.rows;
       }
       return found;
@@ -139,10 +155,10 @@
     const joint = async (numbers, signal) => {
       const ranges = own(numbers);
       if (numbers.length < 2 || questions < 2) return ranges;
-      sums ??= flipped();
+      const pause = turns(signal);
+      sums ??= await flipped(pause);
       const most = Array.from({ length: steps + 1 }, () => new Float64Array(flips));
       const found = numbers.map(() => new Float64Array(numbers.length)); // r of each two runs, less than 0 if the second is better
-      let begun = performance.now();
       for (let i = 0; i < numbers.length; i += 1) {
         for (let j = i + 1; j < numbers.length; j += 1) {
           const { t, r, scale } = compared(runs[numbers[i]], runs[numbers[j]]);
@@ -150,10 +166,7 @@
           found[i][j] = Math.sign(t) * r;
           found[j][i] = -found[i][j];
         }
-        if (performance.now() - begun < slice) continue;
-        await new Promise((resume) => { setTimeout(resume); }); // the page has its turn
-        signal?.throwIfAborted();
-        begun = performance.now();
+        await pause();
       }
       const limit = limitOf(most);
       return found.map((tests, i) => {
