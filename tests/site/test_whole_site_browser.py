@@ -92,6 +92,7 @@ def test_links_lead_somewhere_within_the_site(site: Path) -> None:
         assert len(policy) == 1, path
         assert str(policy[0]).startswith("default-src 'none'"), path
         assert str(site.parent).encode() not in path.read_bytes(), path
+        assert not re.search(rb"<(dl|ul|tbody)[^>]*>\s*</\1>\s*</section>", path.read_bytes()), path
         for _, attributes, _ in elements.found:
             assert "style" not in attributes, path
             for link in filter(None, (attributes.get("href"), attributes.get("src"))):

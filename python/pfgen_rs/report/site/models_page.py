@@ -88,8 +88,9 @@ def model_script() -> tuple[str, bytes]:
 def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, str]) -> bytes:
     """Returns all that is known of a model: values by group of columns, its runs, pages that tell of it."""
     values = {**model.values, **(board.run_values(model.runs[0]) if model.runs else {})}
+    known = [column for column in board.columns if values.get(column.key) is not None]
     groups = [
-        (label, [(c, values[c.key]) for c in board.columns if c.group == key and c.key in values])
+        (label, [(column, values[column.key]) for column in known if column.group == key])
         for key, label in board.groups.items()
     ]
     return render(
@@ -99,7 +100,7 @@ def model_page(model: Model, board: Board, *, frame: Frame, pages: Mapping[str, 
         frame=frame,
         model=model,
         board=board,
-        groups=[(label, known) for label, known in groups if known],
+        groups=[(label, own) for label, own in groups if own],
         shown_value=shown_value,
         pages=pages,
         sections=[s for s in board.sections if model.name in s.models],
