@@ -254,7 +254,7 @@ def test_a_brush_filters_the_table_and_chosen_models_are_compared(page: Page, si
     rows = models(page, site, "?draw.x=length").locator(".models tbody tr:not(.gap)")
     count = rows.count()
     overlay = page.locator("#drawings .brush .overlay")
-    overlay.scroll_into_view_if_needed()
+    overlay.evaluate("(own) => own.scrollIntoView({ block: 'center' })")
     box = overlay.bounding_box()
     spots = page.locator("#drawings .spot").evaluate_all("all => all.map(({ spot }) => spot.x)")
     assert box

@@ -48,8 +48,8 @@ _STILL = """async () => {
   const parts = () => [...document.querySelectorAll("header, main, footer, dialog")];
   const state = () => [location.href, parts().map((own) => own.innerText).join(" "), JSON.stringify([fields(), values()])];
   let [last, quiet] = [state(), 0];
-  while (quiet < 5) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  while (quiet < 5) { // longer than what pages wait for further changes
+    await new Promise((resolve) => setTimeout(resolve, 40));
     const now = state();
     const isSame = now.every((each, i) => each === last[i]) && !document.querySelector("[aria-busy=true]");
     [last, quiet] = [now, isSame ? quiet + 1 : 0];
@@ -115,9 +115,9 @@ def acts(kind: str) -> tuple[Act, Act] | None:  # noqa: C901 - a case each
         return lambda _, page: page.keyboard.press(key)
 
     click: Act = lambda own, _: own.click()  # noqa: E731
-    if more.startswith(("file", "date")) or (tag == "a" and "download" in kind):
+    if more.startswith(("file", "date")) or tag == "a":  # keys follow links by themselves
         return None
-    if tag in ("a", "summary"):
+    if tag == "summary":
         return click, press("Enter")
     if tag == "button":
         return click, press("Space" if len(kind) % 2 else "Enter")

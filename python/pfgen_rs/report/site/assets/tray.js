@@ -19,10 +19,13 @@
 
     const draw = () => {
       const ids = [...chosen];
+      const place = [...box.querySelectorAll("button")].indexOf(document.activeElement);
       pfgen.address.lead("compare", ids.length ? `#runs=${ids.join("+")}` : "");
       box.hidden = !ids.length;
       const clear = element("button", { type: "button", onclick: () => set([]) || changed(ids) }, tr("compare_clear"));
       box.replaceChildren(element("ul", {}, ...ids.map(chip)), next(ids), clear);
+      if (place < 0) return; // else the focus goes to the next run, or to the table above
+      (ids.length ? box.querySelectorAll("button")[place] : box.previousElementSibling).focus({ preventScroll: true });
     };
     const set = (ids) => {
       chosen.clear();
