@@ -31,6 +31,7 @@ KINDS = {
     "report": "tasks/*/index.html",
     "training": "training/index.html",
     "curve": "training/*/index.html",
+    "studies": "studies/index.html",
     "about": "about/index.html",
     "run": "runs/*/index.html",
 }

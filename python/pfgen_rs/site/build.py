@@ -13,7 +13,7 @@ from pfgen_rs.report.site import about_page, board as boards, builder, model_fac
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.pages import Look
 from pfgen_rs.report.site.site_runs import SiteRuns, answered_runs, site_runs
-from pfgen_rs.site import sources
+from pfgen_rs.site import sources, studies_page
 from pfgen_rs.site.matching import Matching, identity, match
 from pfgen_rs.site.sources import Given, runs as pfgen_runs
 from pfgen_rs.studies import read_aliases
@@ -161,7 +161,7 @@ def _pages(
     facts: model_facts.ModelFacts,
     left_out: Sequence[str],
 ) -> list[boards.Section]:
-    """Returns the page about the site."""
+    """Returns the page of studies, if there is one, and that about the site."""
     listed = [
         about_page.ListedRun(
             board.labels[run.run], run.signature, board.dates.get(run.run), model.page
@@ -177,7 +177,8 @@ def _pages(
     about = partial(about_page.about_files, plan.about, listed, unmatched=unmatched)
     files = partial(about, left_out=left_out, sources=origins)
     title = plan.about.title.en
-    return [boards.Section("about", title, about_page.ABOUT_PAGE, key, files)]
+    about_site = boards.Section("about", title, about_page.ABOUT_PAGE, key, files)
+    return [*studies_page.studies_section(board), about_site]
 
 
 def _origins(facts: model_facts.ModelFacts, board: boards.Board) -> list[str]:

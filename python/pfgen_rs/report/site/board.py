@@ -61,7 +61,7 @@ class Benchmark(NamedTuple):
 class Section(NamedTuple):
     """Pages of another kind within a site, such as those of verdicts.
 
-    `nav`: under which page of the site (`judges`, `tasks`, `training`, `studies`). `path`: of its page within
+    `nav`: under which page of the site (`judges`, `tasks`, `training`). `path`: of its page within
     the site. `key`: digest of what its files are made of. `files`: yields their paths within the site and
     their contents. `models`: names that it tells of.
     """

@@ -33,7 +33,7 @@ FRONT = (("overview", models_page.OVERVIEW_PAGE), ("models", models_page.MODELS_
 BENCHMARK = ("benchmark", "benchmark/index.html")
 COMPARE = ("compare", COMPARISON_PAGE)
 PLOTS = ("plots", plots_page.PLOTS_PAGE)
-SECTIONS = ("judges", "tasks", "training", "studies")
+SECTIONS = ("judges", "tasks", "training")
 """Kinds of pages that sources contribute."""
 
 Failed = list[tuple[str, PfgenError]]
