@@ -254,7 +254,15 @@ def test_a_brush_filters_the_table_and_chosen_models_are_compared(page: Page, si
     rows = models(page, site, "?draw.x=length").locator(".models tbody tr:not(.gap)")
     count = rows.count()
     overlay = page.locator("#drawings .brush .overlay")
-    overlay.evaluate("(own) => own.scrollIntoView({ block: 'center' })")
+    page.locator("#drawings .draw-figure").scroll_into_view_if_needed()
+
+    def stays() -> bool:
+        """Whether it is not drawn again: drawings follow once the table has come to an end."""
+        drawn: Any = overlay.element_handle()
+        page.wait_for_timeout(400)
+        return bool(drawn.evaluate("(own) => own.isConnected"))
+
+    assert settled(page, stays, wanted=True)
     box = overlay.bounding_box()
     spots = page.locator("#drawings .spot").evaluate_all("all => all.map(({ spot }) => spot.x)")
     assert box
