@@ -85,6 +85,7 @@ def test_links_lead_somewhere_within_the_site(site: Path) -> None:
 
     No page says where its sources lie.
     """
+    assert pages(site).keys() == KINDS.keys()
     broken, away, reached = [], set(), set()
     for path in site.rglob("*.html"):
         elements = Elements(path.read_bytes())

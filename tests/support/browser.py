@@ -240,8 +240,8 @@ def overflow(page: Page) -> int:
 
 
 def back(page: Page, steps: int = -1) -> None:
-    """A step to an earlier address of the same page, or `steps` on."""
-    page.evaluate("(steps) => history.go(steps)", steps)
+    """A step to an earlier address, or `steps` on; after the call, to which a page that goes gives no answer."""
+    page.evaluate("(steps) => { setTimeout(() => history.go(steps)); }", steps)
 
 
 def downloaded(page: Page, press: Callable[[], object]) -> tuple[str, bytes]:

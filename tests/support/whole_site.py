@@ -52,7 +52,9 @@ def pages(site: Path) -> dict[str, Path]:
     found = {}
     for kind, pattern in KINDS.items():
         others = site.glob(f"{pattern.partition('/')[0]}/*/index.html")
-        found[kind] = min(site.glob(pattern), default=None) or min(others)
+        path = min(site.glob(pattern), default=None) or min(others, default=None)
+        if path is not None:
+            found[kind] = path
     return found
 
 
