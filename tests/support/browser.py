@@ -240,7 +240,7 @@ def overflow(page: Page) -> int:
 
 
 def back(page: Page, steps: int = -1) -> None:
-    """A step to an earlier address, or `steps` on; after the call, to which a page that goes gives no answer."""
+    """A step to an earlier address, or `steps` on; after the call, which a page that goes cannot answer."""
     page.evaluate("(steps) => { setTimeout(() => history.go(steps)); }", steps)
 
 
