@@ -46,7 +46,8 @@ class SitePlan:
 
     def published(self, text: str) -> str:
         """Returns a text without the folders in which the sources lie on the machine that builds the site."""
-        around = {f"{each.path.parent}{os.sep}" for each in self.given}
+        parents = {each.path.parent for each in self.given} - {Path()}
+        around = {f"{parent}{os.sep}" for parent in parents}
         for folder in sorted(around, key=len, reverse=True):
             text = text.replace(folder, "")
         return text

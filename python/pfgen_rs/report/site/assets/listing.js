@@ -77,7 +77,7 @@
       const query = words.join(" ");
       search += 1; // ends one that is going on
       if (query && (form.elements.everywhere?.checked ?? true)) {
-        const rows = hits.query === query ? hits.rows : await pfgen.awaited(list, searched(words));
+        const rows = hits.query === query ? hits.rows : await pfgen.awaited(found, searched(words)); // pages may be turned meanwhile
         if (!rows) return;
         hits = { query, rows };
         isFound = (row) => rows.has(row);
